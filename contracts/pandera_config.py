@@ -1,0 +1,80 @@
+"""Running a pandera model so that nothing outside the program can switch its checks off.
+
+pandera reads PANDERA_VALIDATION_ENABLED, PANDERA_VALIDATION_DEPTH and PANDERA_USE_NARWHALS_BACKEND when it
+is imported, and checks only the column types of a LazyFrame. A contract that an environment variable can
+disarm is none, so every model of this package is run through `failures`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandera.polars as pp
+import polars as pl
+from numpy.typing import NDArray
+from pandera.config import ValidationDepth, config_context, get_config_global, set_config
+from pandera.errors import SchemaError, SchemaErrors
+
+# pandera renders failure cases one Python object each; the rows come from the check's mask instead.
+N_FAILURE_CASES = 3
+
+
+@contextmanager
+def forced() -> Iterator[None]:
+    """Full validation by pandera's own polars engine inside this block, whatever the environment says.
+
+    The engine is a registry of the process, so asking for another one is undone for good.
+    """
+    if get_config_global().use_narwhals_backend:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            set_config(use_narwhals_backend=False)
+    with config_context(validation_enabled=True, validation_depth=ValidationDepth.SCHEMA_AND_DATA):
+        yield
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One check of a model that failed: its name, its column (None for a check of the frame), its rows.
+
+    `rows` are positions in the frame, ascending. A check is named by its `error` text where it has one,
+    else by its function; a wrong or absent column by pandera's own reason, with no rows.
+    """
+
+    check: str
+    column: str | None
+    rows: NDArray[np.int64]
+
+
+def failures(model: type[pp.DataFrameModel], frame: pl.DataFrame) -> tuple[Failure, ...]:
+    """All failing checks of `model` on `frame`, every check run, all failing rows found.
+
+    The frame must be eager and free of Binary columns: a failing check of the frame panics in polars
+    when pandera renders such a row, past every `except Exception`.
+    """
+    assert isinstance(frame, pl.DataFrame), "a LazyFrame would have its data checks skipped"
+    assert pl.Binary not in frame.dtypes, "judge a projection without Binary columns"
+    try:
+        with forced():
+            model.validate(frame, lazy=True)
+    except SchemaErrors as error:
+        return tuple(_failure(each, frame.height) for each in error.schema_errors)
+    return ()
+
+
+def _failure(error: SchemaError, height: int) -> Failure:
+    check = error.check
+    name = (
+        check if isinstance(check, str) else (getattr(check, "error", None) or getattr(check, "name", None))
+    )
+    on_frame = isinstance(error.schema, pp.DataFrameSchema)
+    rows = np.empty(0, dtype=np.int64)
+    output = error.check_output
+    if isinstance(output, pl.DataFrame) and output.height == height:
+        rows = np.flatnonzero(~output.to_series().fill_null(value=False).to_numpy())
+    reason = "unknown" if error.reason_code is None else error.reason_code.name
+    return Failure(str(name or reason), None if on_frame else error.schema.name, rows)
