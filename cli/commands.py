@@ -1,0 +1,20 @@
+"""Which module holds which command; each imports what it needs only when it runs."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add every command and group to the application, in the order of the help page."""
+    from cli import audit, channels, demo, entries, home, ingest, keys, verify
+
+    home.register(app)
+    app.add_typer(channels.app, name="channel")
+    app.add_typer(channels.acquisitions, name="acquisition")
+    ingest.register(app)
+    app.add_typer(audit.app, name="audit")
+    entries.register(app)
+    verify.register(app)
+    app.add_typer(keys.app, name="key")
+    demo.register(app)

@@ -1,0 +1,164 @@
+"""The command `ledger`: its groups, its exit codes, and the check that its packages are its own.
+
+Exit codes: 0 done; 1 refused by a contract; 2 usage; 3 storage or internal; 4 not verified; 5 the
+entries cannot answer, or a gate was not passed; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import render, state
+from contracts.errors import LedgerError, UsageError
+
+PACKAGES = ("ledger", "contracts", "audits", "migrations")
+EPILOG = "Exit codes: 0 done, 1 refused, 2 usage, 3 storage, 4 not verified, 5 cannot answer."
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="ledger",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog=EPILOG,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        render.say(f"ledger {version('evaluator-ledger')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    home: Annotated[
+        str | None,
+        typer.Option(help="The folder that plays .ledger (default: $LEDGER_HOME, else the nearest .ledger upwards)."),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """A ledger for evaluator scores: contracts, provenance and audits that a stranger can check.
+
+    Start: ledger init; ledger channel add CHANNEL.toml; ledger ingest SCORES.parquet;
+    ledger audit transport --ref A --alt B; ledger verify. Or look first: ledger demo.
+    """
+    del version
+    state.CURRENT.home = home
+    state.CURRENT.debug = debug
+
+
+def refuse_intruders() -> None:
+    """Stop when another distribution's package stands where one of ours should; the names are generic."""
+    ours = Path(__file__).resolve().parent.parent
+    for name in PACKAGES:
+        spec = find_spec(name)
+        origin = spec.origin if spec else None
+        if origin is None or Path(origin).resolve().parent.parent != ours:
+            found = origin or (next(iter(spec.submodule_search_locations or []), None) if spec else None)
+            raise UsageError(
+                f"another package named {name!r} shadows the one of evaluator-ledger",
+                code="shadowed-package",
+                expected=ours / name,
+                got=found or "nothing",
+                next_step="install evaluator-ledger in an environment of its own, or unset PYTHONPATH",
+            )
+
+
+def hoist(arguments: list[str]) -> list[str]:
+    """Let --home and --debug stand anywhere before a bare `--`, as people write them."""
+    front: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == "--home":
+            front += [word, *([value] if (value := next(words, None)) is not None else [])]
+        elif word == "--debug" or word.startswith("--home="):
+            front.append(word)
+        else:
+            rest.append(word)
+    return front + rest
+
+
+def report(error: LedgerError, *, as_json: bool) -> None:
+    """One error: an object on standard output for programs, one line on standard error for people."""
+    if as_json:
+        render.emit_json({"error": error.as_dict()})
+    else:
+        render.say(f"ledger: {error}", stderr=True)
+
+
+def dispatch(arguments: list[str]) -> int:
+    """One command, parsed and run; every failure is reported here and becomes its exit code."""
+    as_json = "--json" in arguments
+    try:
+        returned = app(args=hoist(arguments), prog_name="ledger", standalone_mode=False)
+    except LedgerError as error:
+        report(error, as_json=as_json)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        render.say("ledger: interrupted; what was acknowledged is kept, nothing else is visible", stderr=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception as error:
+        return _unexpected(error, as_json=as_json)
+    return returned if isinstance(returned, int) else 0
+
+
+def run() -> None:
+    """The console script."""
+    from cli import commands
+
+    try:
+        refuse_intruders()
+    except LedgerError as error:
+        report(error, as_json="--json" in sys.argv)
+        sys.exit(error.exit_code)
+    commands.register(app)
+    code = dispatch(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _reader_left()
+    sys.exit(code)
+
+
+def _reader_left() -> int:
+    """`ledger log | head` is no failure: drop what could not be written and end quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _unexpected(error: Exception, *, as_json: bool) -> int:
+    """Usage errors of the parser exit 2 in its own words; anything else is a fault of ours and exits 3."""
+    show = getattr(error, "show", None)
+    if callable(show) and hasattr(error, "exit_code"):
+        if as_json:
+            report(UsageError(error.format_message()), as_json=True)  # type: ignore[attr-defined]
+        else:
+            show()
+        return int(error.exit_code)
+    if state.CURRENT.debug:
+        import traceback
+
+        traceback.print_exc()
+    fault = LedgerError(
+        f"unexpected {type(error).__name__}: {str(error)[:200]}",
+        next_step="run again with --debug for the traceback and report it; the ledger itself is safe: ledger verify",
+    )
+    report(fault, as_json=as_json)
+    return fault.exit_code

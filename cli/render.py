@@ -1,0 +1,124 @@
+"""How results look: tables that fit 80 columns for people, one JSON object for programs.
+
+Standard output carries results only; progress and warnings go to standard error. Nothing is coloured
+when the output is piped or NO_COLOR is set, and a pipe gets lines of at most 80 columns.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 80
+SHOW_PROGRESS_AFTER = 2.0  # seconds
+
+
+class Advance(Protocol):
+    """Reports how far a phase of long work has come."""
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None: ...
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that is at least 80 columns wide, and exactly 80 where nobody watches."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else WIDTH
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+def say(*lines: str, stderr: bool = False) -> None:
+    """Plain lines, never wrapped: an id must stay whole to be copied."""
+    stream = sys.stderr if stderr else sys.stdout
+    for line in lines:
+        stream.write(line + "\n")
+
+
+def emit_json(value: object) -> None:
+    """One JSON object on standard output, keys in the order given."""
+    json.dump(value, sys.stdout, ensure_ascii=False, allow_nan=False, indent=None if CompactJson.on else 2)
+    sys.stdout.write("\n")
+
+
+class CompactJson:
+    """Whether JSON is written on one line; people read the indented form."""
+
+    on = False
+
+
+def table(columns: Sequence[str | tuple[str, str]], rows: Sequence[Sequence[object]], *, title: str | None = None) -> Table:
+    """A table of text; a column is a heading or (heading, 'left' | 'right'), None shows as a dash."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False, expand=False)
+    for column in columns:
+        heading, justify = (column, "left") if isinstance(column, str) else column
+        made.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*("-" if cell is None else str(cell) for cell in row))
+    return made
+
+
+def pairs(values: Mapping[str, object] | Sequence[tuple[str, object]]) -> None:
+    """Name and value per line, the values aligned."""
+    items = list(values.items()) if isinstance(values, Mapping) else list(values)
+    width = max((len(name) for name, _ in items), default=0)
+    for name, value in items:
+        say(f"{name.ljust(width)}  {'-' if value is None else value}")
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: 1 entry, 2,000 entries."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def short(digest: str | None, digits: int = 12) -> str:
+    """A digest for people: its function and first digits."""
+    if digest is None:
+        return "-"
+    name, _, value = digest.partition(":")
+    return f"{name}:{value[:digits]}" if value else digest[:digits]
+
+
+@contextmanager
+def progress() -> Iterator[Advance]:
+    """A bar on standard error for work that takes longer than two seconds; silent in a pipe."""
+    started = time.monotonic()
+    bar: Any = None
+    tasks: dict[str, Any] = {}
+
+    def advance(phase: str, done: int, total: int | None) -> None:
+        nonlocal bar
+        if bar is None:
+            if not sys.stderr.isatty() or time.monotonic() - started < SHOW_PROGRESS_AFTER:
+                return
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=console(stderr=True),
+                transient=True,
+            )
+            bar.start()
+        if phase not in tasks:
+            tasks[phase] = bar.add_task(phase, total=total)
+        bar.update(tasks[phase], completed=done, total=total)
+
+    try:
+        yield advance
+    finally:
+        if bar is not None:
+            bar.stop()
