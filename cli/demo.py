@@ -48,7 +48,10 @@ def steps(entry: str) -> tuple[Step, ...]:
             "Two evaluators, each registered as the digest of its whole configuration.",
             ("channel", "add", "channels/direct.toml", "channels/generated.toml"),
         ),
-        Step("What separates them, the first thing a reviewer asks.", ("channel", "diff", "direct", "generated")),
+        Step(
+            "What separates them, the first thing a reviewer asks.",
+            ("channel", "diff", "direct", "generated"),
+        ),
         Step(
             "The scores. 96 transitions lack a reading: each such side is refused by name and kept\n"
             "beside the entries, the rest is admitted.",
@@ -61,9 +64,14 @@ def steps(entry: str) -> tuple[Step, ...]:
             "The median does not share the mean's sign, and the sentence says so.",
             transport,
         ),
-        Step("Asked again, the same design is the same record: nothing is signed twice.", (*transport, "--resamples", "10000")),
+        Step(
+            "Asked again, the same design is the same record: nothing is signed twice.",
+            (*transport, "--resamples", "10000"),
+        ),
         Step("Where one number came from, down to the row of the file.", ("lineage", entry)),
-        Step("Everything stored is what was signed, and the audit can be computed again.", ("verify", "--full")),
+        Step(
+            "Everything stored is what was signed, and the audit can be computed again.", ("verify", "--full")
+        ),
         Step(
             "Now one byte of a stored segment is changed behind the ledger's back: found, and named.",
             ("verify",),
@@ -119,7 +127,9 @@ def play(folder: Path) -> None:
             render.say("", step.meaning, "", f"$ ledger {' '.join(step.words)}")
             code = dispatch(list(step.words))
             if code != step.code:
-                raise LedgerError("the demo did not end as it should", expected=f"exit {step.code}", got=f"exit {code}")
+                raise LedgerError(
+                    "the demo did not end as it should", expected=f"exit {step.code}", got=f"exit {code}"
+                )
 
 
 def register(app: typer.Typer) -> None:
@@ -128,7 +138,9 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog="Example: ledger demo")
     def demo(
         keep: Annotated[Path | None, typer.Option(help="Play in this empty folder and keep it.")] = None,
-        files: Annotated[Path | None, typer.Option(help="Only write the demo's input files into this folder.")] = None,
+        files: Annotated[
+            Path | None, typer.Option(help="Only write the demo's input files into this folder.")
+        ] = None,
     ) -> None:
         """Run the main job on a synthetic cohort, in a folder that is thrown away."""
         if files is not None:
@@ -148,4 +160,7 @@ def register(app: typer.Typer) -> None:
             return
         with tempfile.TemporaryDirectory(prefix="ledger-demo-") as folder:
             play(Path(folder).resolve())
-        render.say("", "the folder is gone again; next: ledger demo --files . and ledger init in a folder of your own")
+        render.say(
+            "",
+            "the folder is gone again; next: ledger demo --files . and ledger init in a folder of your own",
+        )

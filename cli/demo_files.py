@@ -31,12 +31,17 @@ def cohort() -> pa.Table:
 
     state = text("synthetic state: ", ["trajectory_id"], " step ", ["step"], " ", ["endpoint"])
     generated = pc.equal(table["channel"], "generated")
-    view = pc.if_else(generated, pc.binary_join_element_wise("view of ", state, ""), pa.scalar(None, pa.string()))
+    view = pc.if_else(
+        generated, pc.binary_join_element_wise("view of ", state, ""), pa.scalar(None, pa.string())
+    )
     request = pc.binary_join_element_wise(
         text("request by ", ["channel"], ", layout ", ["layout"], ": "), state, ""
     )
     columns = {
-        **{name: table[name] for name in ("trajectory_id", "step", "step_kind", "endpoint", "channel", "layout")},
+        **{
+            name: table[name]
+            for name in ("trajectory_id", "step", "step_kind", "endpoint", "channel", "layout")
+        },
         "acquisition_id": pa.repeat("main-1", len(table)),
         "candidate": table["candidate"],
         "energy": table["energy"].cast(pa.float64()),

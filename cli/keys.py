@@ -27,7 +27,9 @@ def show(
         render.say(public.pem().decode().rstrip())
         return
     if as_json:
-        render.emit_json({"origin": home.origin, "vkey": pin.vkey, "key_id": key_id(public), "pem": public.pem().decode()})
+        render.emit_json(
+            {"origin": home.origin, "vkey": pin.vkey, "key_id": key_id(public), "pem": public.pem().decode()}
+        )
         return
     render.pairs({"origin": home.origin, "vkey": pin.vkey, "key id": key_id(public)})
     render.say("", "next: ledger key show --pem > ledger.pub.pem, and hand that file over by another way")

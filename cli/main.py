@@ -42,9 +42,13 @@ def _version(value: bool) -> None:
 def options(
     home: Annotated[
         str | None,
-        typer.Option(help="The folder that plays .ledger (default: $LEDGER_HOME, else the nearest .ledger upwards)."),
+        typer.Option(
+            help="The folder that plays .ledger (default: $LEDGER_HOME, else the nearest .ledger upwards)."
+        ),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
@@ -158,7 +162,7 @@ def _unexpected(error: Exception, *, as_json: bool) -> int:
         traceback.print_exc()
     fault = LedgerError(
         f"unexpected {type(error).__name__}: {str(error)[:200]}",
-        next_step="run again with --debug for the traceback and report it; the ledger itself is safe: ledger verify",
+        next_step="run again with --debug for the traceback, and check the ledger with: ledger verify",
     )
     report(fault, as_json=as_json)
     return fault.exit_code

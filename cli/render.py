@@ -55,12 +55,21 @@ class CompactJson:
     on = False
 
 
-def table(columns: Sequence[str | tuple[str, str]], rows: Sequence[Sequence[object]], *, title: str | None = None) -> Table:
+def table(
+    columns: Sequence[str | tuple[str, str]], rows: Sequence[Sequence[object]], *, title: str | None = None
+) -> Table:
     """A table of text; a column is a heading or (heading, 'left' | 'right'), None shows as a dash."""
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False, expand=False)
+    made = Table(
+        box=box.SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        expand=False,
+    )
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
         made.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")

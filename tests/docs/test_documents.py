@@ -73,7 +73,13 @@ def test_sessions_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     work.mkdir()
     for command, output in commands:
         done = subprocess.run(
-            ["bash", "-c", command], cwd=work, env=env, capture_output=True, text=True, timeout=300, check=False
+            ["bash", "-c", command],
+            cwd=work,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         got = done.stdout + done.stderr
         assert matches(normal(output), normal(got)), f"$ {command}\n--- page\n{output}\n--- printed\n{got}"
