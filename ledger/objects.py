@@ -1,0 +1,281 @@
+"""The object store: immutable files whose name is the digest of their bytes, and the published log.
+
+    segments/<hex>.parquet|.leaves|.rows    refusals/<hex>.parquet|.leaves|.rows|.json    lists/<hex>.json
+    records/<hex>.dsse.json (SHA-256; all others BLAKE3)
+    log/checkpoint    log/heads/<size>    log/tile/...     (named by position, not by digest)
+
+Names are relative POSIX paths of exactly these forms. An object comes into being whole: staged beside
+the store, synced, renamed, the directory synced. Symbolic links are never followed below the root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from blake3 import blake3
+
+from contracts.digest import PATTERN, blake3_digest, sha256_digest
+from contracts.errors import MalformedError, StorageError, TamperError
+from ledger import durable
+
+CHUNK = 1 << 20
+STAGING = "staging"
+ADDRESSED = re.compile(
+    r"(?:segments/(?P<segment>[0-9a-f]{64})\.(?:parquet|leaves|rows)"
+    r"|refusals/(?P<refusal>[0-9a-f]{64})\.(?:parquet|leaves|rows|json)"
+    r"|lists/(?P<list>[0-9a-f]{64})\.json"
+    r"|records/(?P<record>[0-9a-f]{64})\.dsse\.json)",
+    re.ASCII,
+)
+PUBLISHED = re.compile(
+    r"log/(?:checkpoint|heads/[1-9][0-9]{0,18}"
+    r"|tile/(?:entries|0|[1-9][0-9]?)/(?:x[0-9]{3}/)*[0-9]{3}(?:\.p/[1-9][0-9]{0,2})?)",
+    re.ASCII,
+)
+
+
+def _hex(digest: str, algorithm: str) -> str:
+    match = PATTERN.fullmatch(digest)
+    if match is None or match[1] != algorithm:
+        raise MalformedError(
+            "not the digest of an object", expected=f"a {algorithm}: digest", got=digest[:80]
+        )
+    return match[2]
+
+
+def segment_name(digest: str) -> str:
+    """The Parquet file of a segment, by the digest of that file."""
+    return f"segments/{_hex(digest, 'blake3')}.parquet"
+
+
+def leaves_name(digest: str) -> str:
+    """The leaf hashes of a segment, by the digest of the leaf file itself."""
+    return f"segments/{_hex(digest, 'blake3')}.leaves"
+
+
+def rows_name(digest: str) -> str:
+    """The source rows of a segment, by the digest of the row file itself."""
+    return f"segments/{_hex(digest, 'blake3')}.rows"
+
+
+def refusal_rows_name(digest: str) -> str:
+    """The Parquet file with the rows of refused sides."""
+    return f"refusals/{_hex(digest, 'blake3')}.parquet"
+
+
+def refusal_index_name(digest: str) -> str:
+    """The list of refused sides of one refusal."""
+    return f"refusals/{_hex(digest, 'blake3')}.json"
+
+
+def list_name(digest: str) -> str:
+    """A list that was too long for its event."""
+    return f"lists/{_hex(digest, 'blake3')}.json"
+
+
+def record_name(digest: str) -> str:
+    """The signed envelope of an audit."""
+    return f"records/{_hex(digest, 'sha256')}.dsse.json"
+
+
+def digest_in(name: str) -> str | None:
+    """The digest an object's name claims for its bytes; None for the published log."""
+    match = ADDRESSED.fullmatch(name)
+    if match is None:
+        return None
+    kind = match.lastgroup or ""
+    return f"{'sha256' if kind == 'record' else 'blake3'}:{match[kind]}"
+
+
+def file_digest(path: Path, algorithm: str) -> str:
+    """The digest of a file's bytes, read in chunks."""
+    hasher = blake3() if algorithm == "blake3" else hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            hasher.update(chunk)
+    return f"{algorithm}:{hasher.hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Objects:
+    """One directory of objects; makes nothing until something is put."""
+
+    root: Path
+
+    def path(self, name: str) -> Path:
+        """The file of a valid name; raises on any other name and on symbolic links on the way."""
+        if ADDRESSED.fullmatch(name) is None and PUBLISHED.fullmatch(name) is None:
+            raise MalformedError("not an object name", got=repr(name[:120]), where=self.root)
+        path = self.root
+        for part in name.split("/"):
+            path = path / part
+            if path.is_symlink():
+                raise TamperError(
+                    "an object is a symbolic link", kind="data", where=path, expected="a regular file"
+                )
+        return path
+
+    def exists(self, name: str) -> bool:
+        """Whether a regular file stands under that name."""
+        return self.path(name).is_file()
+
+    def size(self, name: str) -> int:
+        """The length of an object in bytes."""
+        with self.open(name) as file:
+            return os.fstat(file.fileno()).st_size
+
+    def open(self, name: str) -> BinaryIO:
+        """An object for reading; raises StorageError `missing-object` when it is not there."""
+        path = self.path(name)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        except FileNotFoundError as error:
+            raise StorageError("an object is missing", code="missing-object", where=path) from error
+        except OSError as error:
+            raise durable.storage_error(error, "reading an object", path) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise TamperError("an object is not a regular file", kind="data", where=path)
+        return os.fdopen(descriptor, "rb")
+
+    def read(self, name: str, *, limit: int | None = None) -> bytes:
+        """The bytes of an object as they stand; more than `limit` of them is a MalformedError."""
+        with self.open(name) as file, durable.storage("reading an object", self.root / name):
+            data = file.read() if limit is None else file.read(limit + 1)
+        if limit is not None and len(data) > limit:
+            raise MalformedError("object too long", expected=f"at most {limit} bytes", where=self.root / name)
+        return data
+
+    def read_checked(self, name: str, *, limit: int | None = None) -> bytes:
+        """The bytes of a content-addressed object, which must have the digest in its name."""
+        data = self.read(name, limit=limit)
+        wanted = digest_in(name)
+        if wanted is None:
+            raise MalformedError("not a content-addressed object", got=name)
+        found = sha256_digest(data) if wanted.startswith("sha256:") else blake3_digest(data)
+        if found != wanted:
+            raise TamperError(
+                "object changed since it was written", kind="data", expected=wanted, got=found,
+                where=self.root / name,
+            )  # fmt: skip
+        return data
+
+    def staging(self) -> Path:
+        """The directory for files that are not objects yet; on the same file system as the store."""
+        path = self.root / STAGING
+        with durable.storage("making the staging directory", path):
+            path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def stage(self, suffix: str = "") -> Path:
+        """A fresh path in the staging directory; nothing is created."""
+        return self.staging() / durable.temporary_name(suffix)
+
+    def put(self, name: str, source: bytes | Path) -> None:
+        """Stores bytes, or a staged file (which is consumed), under the digest of its content.
+
+        The same content twice is accepted. Content that does not have the digest in its name, or a file
+        already there with other content, raises TamperError; nothing is left behind in either case.
+        """
+        wanted = digest_in(name)
+        if wanted is None:
+            raise MalformedError("not a content-addressed object", got=name, where=self.root)
+        target = self.path(name)
+        staged = self.stage() if isinstance(source, bytes) else source
+        try:
+            with durable.storage("writing an object", target):
+                if isinstance(source, bytes):
+                    durable.create(staged, source)
+                else:
+                    durable.sync(staged)
+                found = file_digest(staged, wanted.partition(":")[0])
+                if found != wanted:
+                    raise TamperError(
+                        "bytes to store are not what their name says", kind="data", expected=wanted, got=found
+                    )
+                durable.crash_point("object-staged")
+                durable.make_directories(target.parent, self.root)
+                if target.exists():
+                    self._accept(target, wanted)
+                else:
+                    durable.replace(staged, target)
+                durable.crash_point("object-named")
+        finally:
+            with suppress(OSError):
+                staged.unlink(missing_ok=True)
+
+    def publish(self, name: str, data: bytes) -> None:
+        """Stores a file of the published log, over an older version of it."""
+        if PUBLISHED.fullmatch(name) is None:
+            raise MalformedError("not a file of the published log", got=name, where=self.root)
+        target = self.path(name)
+        staged = self.stage()
+        try:
+            with durable.storage("publishing the log", target):
+                durable.create(staged, data)
+                durable.make_directories(target.parent, self.root)
+                durable.replace(staged, target)
+        finally:
+            with suppress(OSError):
+                staged.unlink(missing_ok=True)
+        durable.crash_point("published " + name)
+
+    def remove(self, name: str) -> None:
+        """Removes one file: an orphan, or a partial tile that a longer one replaced."""
+        path = self.path(name)
+        with durable.storage("removing an object", path):
+            path.unlink(missing_ok=True)
+
+    def list(self, prefix: str = "") -> Iterator[str]:
+        """The names of all objects below a folder, in order; strays are left out."""
+        for name in self._walk(self.root / prefix if prefix else self.root):
+            if ADDRESSED.fullmatch(name) or PUBLISHED.fullmatch(name):
+                yield name
+
+    def strays(self) -> Iterator[str]:
+        """Files and links below the root that are no objects; what is being staged is left out."""
+        for name in self._walk(self.root):
+            link = (self.root / name).is_symlink()
+            if link or not (ADDRESSED.fullmatch(name) or PUBLISHED.fullmatch(name)):
+                yield name
+
+    def staged(self) -> Iterator[Path]:
+        """Files in the staging directory, finished or not."""
+        directory = self.root / STAGING
+        if directory.is_dir():
+            yield from sorted(path for path in directory.iterdir() if not path.is_dir())
+
+    def _walk(self, directory: Path) -> Iterator[str]:
+        try:
+            found = sorted(os.scandir(directory), key=lambda item: item.name)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise durable.storage_error(error, "listing objects", directory) from error
+        for item in found:
+            path = Path(item.path)
+            if item.is_dir(follow_symlinks=False):
+                if path != self.root / STAGING:
+                    yield from self._walk(path)
+            else:
+                yield path.relative_to(self.root).as_posix()
+
+    def _accept(self, target: Path, wanted: str) -> None:
+        """An object that is there already: the same bytes, whose age starts again."""
+        found = file_digest(target, wanted.partition(":")[0])
+        if found != wanted:
+            raise TamperError(
+                "a stored object changed", kind="data", expected=wanted, got=found, where=target,
+                next_step="run `ledger verify`, or `ledger repair` when no event names it",
+            )  # fmt: skip
+        # A process that died between rename and directory sync may have left the name undurable.
+        durable.sync(target.parent)
+        os.utime(target)
