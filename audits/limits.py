@@ -1,0 +1,65 @@
+"""What an audit does not show: the sentences printed with every result and kept in its record.
+
+A limit has a stable id for programs and a text for people. The order is part of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One thing a reader might conclude and must not."""
+
+    id: str
+    text: str
+
+
+COMMON = (
+    Limit("not-causal-credit", "A gain is a change of score, not the causal credit of a step."),
+    Limit("not-a-mechanism", "Nothing here says why an evaluator answers as it does."),
+    Limit("not-repeatability", "Agreement or disagreement between channels is not repeatability of either."),
+    Limit("one-layout-orbit", "Layouts are one cyclic orbit of the labels, not every way to present them."),
+    Limit(
+        "these-only",
+        "It holds for trajectories like these, this actor and these evaluators; no provider-wide invariance.",
+    ),
+    Limit(
+        "success-is-internal",
+        "Stored success is a criterion of the same corpus, not an outside judgment of the step.",
+    ),
+    Limit("views-differ-in-detail", "Two views may differ in more than the one detail they are named after."),
+    Limit(
+        "new-faces-needed",
+        "New tasks, actors, views, candidate contracts and criteria need faces of their own.",
+    ),
+    Limit(
+        "consequential-use",
+        "Consequential use needs source evidence, disclosure, channel sensitivity and human review.",
+    ),
+)
+COMPLETE_CASES = Limit(
+    "complete-cases", "Complete transitions are a selection; the flow says what was left out and why."
+)
+GOLD_ISOLATION = Limit(
+    "gold-isolation", "No digest shows that the evaluator never saw which candidate is right."
+)
+HOSTED_WEIGHTS = Limit(
+    "hosted-weights", "A hosted model's weights are the provider's word; the channel only names them."
+)
+UNDIGESTED = Limit(
+    "undigested-inputs", "Entries without digests are taken at the word of whoever ingested them."
+)
+UNATTESTED = Limit("no-collector-signature", "At this level no signature of a collector was asked for.")
+
+
+def absent(what: str, why: str) -> Limit:
+    """The note that stands for estimates this cohort cannot have: which, and why."""
+    return Limit(f"absent:{what}", f"{what} is absent: {why}")
+
+
+def as_json(limits: Iterable[Limit]) -> list[dict[str, str]]:
+    """Limits as they stand in a record."""
+    return [{"id": limit.id, "text": limit.text} for limit in limits]

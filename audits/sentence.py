@@ -1,0 +1,130 @@
+"""The verdict of a ref/alt audit in one sentence that claims no more than its intervals do.
+
+Input is the `result` of a record (parsed JSON), so a stored record reads as it did when it was made.
+A clause is added for everything that weakens the verdict: the t interval disagrees (fragile), zero lies
+within the Monte Carlo error of an endpoint, the median or the trimmed mean has another verdict, or the
+other weighting of targets has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.wording import estimate, number, reason, undefined
+
+Fields = Mapping[str, Any]
+SUFFIX = {"cohort": "", "equal-target": "@equal-target"}
+WEIGHTED = {"cohort": "cohort-weighted", "equal-target": "with equal target weights"}
+OTHER = {"cohort": "equal-target", "equal-target": "cohort"}
+LOCATIONS = (("interaction.median", "the median"), ("interaction.trimmed10", "the 10 % trimmed mean"))
+
+
+def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
+    """What the audit found, with the channels called `ref` and `alt`."""
+    verdicts, estimates = result["verdicts"], result["estimates"]
+    identification = verdicts.get("identification")
+    if identification is not None:
+        return _not_identified(identification, {"ref": ref, "alt": alt})
+    weights = result["design"]["weights"]["quoted"]
+    suffix = SUFFIX[weights]
+    quoted = {name: estimates[name + suffix] for name in ("gain.ref", "gain.alt", "interaction")}
+    interaction = quoted["interaction"]
+    if interaction.get("value") is None:
+        return f"{_capital(WEIGHTED[weights])} the interaction is {undefined(interaction.get('reason'))}."
+    head = (
+        f"{_capital(WEIGHTED[weights])} over {_count(interaction['n'], 'transition')} of "
+        f"{_count(interaction['clusters'], 'trajectory')}, {_interaction(interaction)}"
+    )
+    clauses = [head, _gains(quoted, verdicts["strict_mean_reversal"], suffix, ref, alt)]
+    clauses += [*_weak(quoted), *_locations(estimates, interaction), *_reweighted(result, weights)]
+    return "; ".join(clauses) + "."
+
+
+def _not_identified(found: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    corners = " and ".join(f"({names[arm]}, {endpoint})" for arm, endpoint in found["missing"])
+    bounds = found.get("interval")
+    if bounds is None:
+        return f"The interaction is not identified: no scores of the corner {corners}."
+    low, high = found["range"]
+    return (
+        f"The interaction is not identified, corner {corners} is missing; were its mean margin within "
+        f"[{number(low)}, {number(high)}], the interaction would lie in "
+        f"[{number(bounds[0])}, {number(bounds[1])}]."
+    )
+
+
+def _interaction(fields: Fields) -> str:
+    verdict = fields.get("verdict")
+    if verdict in ("positive", "negative"):
+        return f"the mean interaction is {verdict}, {estimate(fields)}"
+    if verdict == "unresolved":
+        return f"the sign of the mean interaction is unresolved, {estimate(fields)}"
+    if fields.get("ci95") is None:
+        return f"the mean interaction is {estimate(fields)} and has no verdict"
+    why = reason(fields["reason"]) if fields.get("reason") else "none is defined"
+    return f"the mean interaction is {estimate(fields)} without a verdict ({why})"
+
+
+def _gains(quoted: Mapping[str, Fields], reversal: Fields, suffix: str, ref: str, alt: str) -> str:
+    gains = f"{estimate(quoted['gain.ref'])} under {ref} and {estimate(quoted['gain.alt'])} under {alt}"
+    if reversal.get("supported" + suffix):
+        return f"a strict reversal of the mean gain is supported, {gains}"
+    if reversal.get("point" + suffix):
+        return f"the mean gains oppose each other as points only, no reversal is supported, {gains}"
+    return f"the mean gains do not oppose each other, no reversal is shown, {gains}"
+
+
+def _weak(quoted: Mapping[str, Fields]) -> list[str]:
+    clauses = []
+    fragile = [name for name, fields in quoted.items() if fields.get("fragile")]
+    if fragile:
+        clauses.append(f"fragile: the t interval gives another verdict for {_listed(fragile)}")
+    sensitive = [name for name, fields in quoted.items() if fields.get("mc_sensitive")]
+    if sensitive:
+        clauses.append(f"more resamples could turn the verdict for {_listed(sensitive)}")
+    return clauses
+
+
+def _locations(estimates: Mapping[str, Fields], interaction: Fields) -> list[str]:
+    """A clause when the median or trimmed mean has another verdict than the mean that is quoted."""
+    verdict = interaction.get("verdict")
+    if verdict is None:
+        return []
+    apart = [
+        f"{words} ({estimates[name]['verdict']}, {number(estimates[name]['value'])})"
+        for name, words in LOCATIONS
+        if estimates.get(name, {}).get("verdict") not in (None, verdict)
+    ]
+    if not apart:
+        return []
+    share = "does" if len(apart) == 1 else "do"
+    return [f"{' and '.join(apart)} {share} not share the mean's verdict"]
+
+
+def _reweighted(result: Mapping[str, Any], weights: str) -> list[str]:
+    """A clause when the weighting that is not quoted supports something else."""
+    other = OTHER[weights]
+    reversal, estimates = result["verdicts"]["strict_mean_reversal"], result["estimates"]
+    mine, theirs = reversal.get("supported" + SUFFIX[weights]), reversal.get("supported" + SUFFIX[other])
+    clauses = []
+    if mine is not None and theirs is not None and mine != theirs:
+        clauses.append(f"{WEIGHTED[other]} the reversal is {'supported' if theirs else 'not supported'}")
+    here = estimates["interaction" + SUFFIX[weights]].get("verdict")
+    there = estimates.get("interaction" + SUFFIX[other], {}).get("verdict")
+    if here is not None and there is not None and here != there:
+        clauses.append(f"{WEIGHTED[other]} the interaction is {there}")
+    return clauses
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(count: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,69 @@
+"""How numbers and undefined values read for people: signs, three decimals, brackets, reasons in words.
+
+Display only; verdicts are never taken from what is printed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+# A nonzero number below this would print as 0.000 and hide its sign.
+VISIBLE = 0.0005
+
+REASONS = {
+    "empty_cohort": "no complete transition",
+    "one_cluster": "one trajectory has no spread to resample",
+    "too_few_clusters": "fewer than 10 trajectories",
+    "undefined_replicates": "more than 1 % of the replicates are undefined",
+    "not_identified": "a corner of the face is missing",
+    "one_class": "every trajectory has the same outcome",
+    "too_few_outcomes": "fewer than 10 trajectories of one outcome",
+    "no_success": "no stored success",
+    "one_acquisition": "one acquisition only",
+    "zero_variance": "no variance to divide by",
+    "no_excluded": "nothing was excluded",
+    "means_do_not_oppose": "the means do not have opposite strict signs",
+    "means_do_not_agree": "the means do not share a strict sign",
+    "too_many_target_types": "more than 20 target types, name some with --target-types",
+    "type_without_transitions": "a declared target type has no transition",
+    "no_label_mass": "no label mass was recorded",
+}
+
+
+def reason(code: str) -> str:
+    """A reason code in words; a code with a detail after a colon keeps the detail."""
+    name, _, detail = code.partition(":")
+    words = REASONS.get(name, name.replace("_", " ").replace("-", " "))
+    return f"{words}: {detail}" if detail else words
+
+
+def undefined(code: str | None) -> str:
+    """What stands where a number would: never 0, never nan."""
+    return f"undefined ({reason(code)})" if code else "undefined"
+
+
+def number(value: float, *, signed: bool = True) -> str:
+    """A number with its sign and three decimals; a sign that rounding would hide is kept."""
+    if value == 0:
+        return "0.000"
+    sign = "+" if signed else ""
+    return format(value, f"{sign}.1e" if abs(value) < VISIBLE else f"{sign}.3f")
+
+
+def interval(ends: Sequence[float], *, signed: bool = True) -> str:
+    """Both ends of an interval in brackets."""
+    low, high = ends
+    return f"[{number(low, signed=signed)}, {number(high, signed=signed)}]"
+
+
+def estimate(fields: Mapping[str, object], *, signed: bool = True) -> str:
+    """An estimate of a record as `+0.163 [+0.103, +0.221]`, or why there is none."""
+    value, ends = fields.get("value"), fields.get("ci95")
+    why = fields.get("reason")
+    code = why if isinstance(why, str) else None
+    if not isinstance(value, int | float):
+        return undefined(code)
+    shown = number(value, signed=signed)
+    if isinstance(ends, Sequence):
+        return f"{shown} {interval(ends, signed=signed)}"
+    return f"{shown} [interval {undefined(code)}]"
