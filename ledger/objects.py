@@ -71,6 +71,16 @@ def refusal_rows_name(digest: str) -> str:
     return f"refusals/{_hex(digest, 'blake3')}.parquet"
 
 
+def refusal_leaves_name(digest: str) -> str:
+    """The leaf hashes of refused rows, by the digest of the leaf file itself."""
+    return f"refusals/{_hex(digest, 'blake3')}.leaves"
+
+
+def refusal_source_rows_name(digest: str) -> str:
+    """Where refused rows stood in their source files, by the digest of this list itself."""
+    return f"refusals/{_hex(digest, 'blake3')}.rows"
+
+
 def refusal_index_name(digest: str) -> str:
     """The list of refused sides of one refusal."""
     return f"refusals/{_hex(digest, 'blake3')}.json"

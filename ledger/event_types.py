@@ -1,0 +1,152 @@
+"""The values of the log's events: plain facts, with no knowledge of how they are written.
+
+A field typed `... | ObjectRef` holds its value, or names the object that does. Digests are in text form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ledger import clock
+
+
+@dataclass(frozen=True)
+class ObjectRef:
+    """A value that stands in an object of its own, by that object's digest."""
+
+    digest: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file an ingest read: its name without folders, the digest of its bytes, its data rows."""
+
+    name: str
+    digest: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class ScopeRows:
+    """How many rows of a segment belong to one channel (None: undeclared) and acquisition."""
+
+    channel: str | None
+    acquisition: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class KeyEvent:
+    """A public key trusted for a role; the event at index 0 names the key that signs the heads."""
+
+    type: ClassVar[str] = "key"
+    role: str
+    vkey: str
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class ChannelEvent:
+    """A specification registered under a name and a version; `spec` has no name in it."""
+
+    type: ClassVar[str] = "channel"
+    name: str
+    version: int
+    fingerprint: str
+    spec: Mapping[str, object] | ObjectRef
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class AcquisitionEvent:
+    """An acquisition seen for the first time, and the kind of entries it brings."""
+
+    type: ClassVar[str] = "acquisition"
+    id: str
+    kind: str
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class SegmentEvent:
+    """One segment: digests of its three files, the root over its entries, and what it covers.
+
+    `first` and `last` are the (trajectory, step) of its first and last row.
+    """
+
+    type: ClassVar[str] = "segment"
+    kind: str
+    schema: str
+    contract: str
+    file: str
+    size: int
+    root: str
+    rows: int
+    leaves: str
+    rows_file: str
+    sources: tuple[Source, ...] | ObjectRef
+    channels: tuple[str, ...] | ObjectRef
+    acquisitions: tuple[str, ...] | ObjectRef
+    scope: tuple[ScopeRows, ...] | ObjectRef
+    first: tuple[str, int]
+    last: tuple[str, int]
+    trajectories: int
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class RefusalEvent:
+    """Sides a contract refused: their rows, stored like a segment, and the list of them (`index`)."""
+
+    type: ClassVar[str] = "refusal"
+    schema: str
+    file: str
+    size: int
+    root: str
+    rows: int
+    leaves: str
+    rows_file: str
+    sides: int
+    index: str
+    sources: tuple[Source, ...] | ObjectRef
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class RevocationEvent:
+    """Something later audits leave out, and why."""
+
+    type: ClassVar[str] = "revocation"
+    target_kind: str
+    target_id: str
+    reason: str
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class AuditEvent:
+    """A signed audit: digests of its envelope file, of its result and of its design."""
+
+    type: ClassVar[str] = "audit"
+    kind: str
+    record: str
+    result: str
+    design: str
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class OtherEvent:
+    """An event of a reserved type, kept as it is: this version stores it and proves it, nothing more."""
+
+    type: str
+    body: Mapping[str, object]
+    time: str = field(default_factory=clock.now)
+
+
+Event = (
+    KeyEvent | ChannelEvent | AcquisitionEvent | SegmentEvent | RefusalEvent | RevocationEvent
+    | AuditEvent | OtherEvent
+)  # fmt: skip
