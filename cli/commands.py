@@ -7,7 +7,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add every command and group to the application, in the order of the help page."""
-    from cli import audit, channels, demo, entries, home, ingest, keys, verify
+    from cli import audit, channels, demo, entries, home, ingest, jev, keys, verify
 
     home.register(app)
     app.add_typer(channels.app, name="channel")
@@ -17,4 +17,5 @@ def register(app: typer.Typer) -> None:
     entries.register(app)
     verify.register(app)
     app.add_typer(keys.app, name="key")
+    app.add_typer(jev.app, name="jev")
     demo.register(app)
