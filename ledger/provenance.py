@@ -1,0 +1,251 @@
+"""The provenance rules: which entries may enter an audit, and why the others may not.
+
+Every rule has a code that stands in the record. `segment-intact` and `channel-known` hold before an
+entry is in memory at all (a segment that fails its digest stops the audit, a channel whose fingerprint
+does not recompute is in no scope); they are listed because a reader of a record asks for them. The
+others are judged here on whole columns: group ids and value codes are integers, and a group breaks a
+rule when two different values of it meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ledger.coded import Coded, Codes, coded, numbers, pair
+from ledger.donors import NO_DONORS, DonorViews, Receivers, wrong_donor
+from ledger.scope import Level, Scope
+
+SEGMENT_INTACT = "segment-intact"
+CHANNEL_KNOWN = "channel-known"
+REVOKED = "acquisition-revoked"
+STATE = "state-frozen"
+CANDIDATES = "candidates-frozen"
+VIEW = "view-bound"
+REQUEST = "request-bound"
+ROTATED = "request-rotated"
+LEVEL = "level"
+# In the order in which an entry that breaks several is counted: under the first. Entries of a revoked
+# acquisition are set aside before anything is compared, so that they cannot condemn the others.
+RULES = (SEGMENT_INTACT, CHANNEL_KNOWN, REVOKED, STATE, CANDIDATES, VIEW, REQUEST, ROTATED, LEVEL)
+CODE = {rule: code for code, rule in enumerate(RULES)}
+MEETS_ALL = -1
+NO_LEVEL = -1
+REQUIRED_DIGESTS = ("state_hash", "candidates_hash", "request_hash", "view_hash")
+FROZEN_VIEWS = ("before", "after")
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ScopeFacts:
+    """What the rules need to know beside the entries."""
+
+    scope: Scope
+    revoked: frozenset[str] = frozenset()
+    donors: DonorViews = NO_DONORS
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the rules say of each entry of a table, row by row.
+
+    `rule` is the index into RULES of the first rule broken, MEETS_ALL where none is; `level` the rank
+    of the level reached, NO_LEVEL where a rule other than `level` is broken. `transition` numbers the
+    transitions of the table from 0. `absent` counts the entries that lack each required digest.
+    """
+
+    rule: npt.NDArray[np.int8]
+    level: npt.NDArray[np.int8]
+    transition: Codes
+    absent: Mapping[str, int]
+
+    @property
+    def kept(self) -> Mask:
+        """The entries that may enter."""
+        kept: Mask = self.rule == MEETS_ALL
+        return kept
+
+
+@dataclass
+class ProvenanceCount:
+    """How many entries came in scope and which rule kept how many out; grows range by range.
+
+    `entries_out` and `transitions_out` are by rule code, with 0 for the rules nothing broke: the entries
+    counted under it, and the transitions with at least one of them. `levels` counts the entries that
+    broke no other rule by the level they reach, `absent` those that lack a required digest by column.
+    """
+
+    entries_in: int = 0
+    entries_out: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
+    transitions_out: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
+    levels: dict[Level, int] = field(default_factory=lambda: dict.fromkeys(Level, 0))
+    absent: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REQUIRED_DIGESTS, 0))
+
+    @property
+    def entries_kept(self) -> int:
+        """The entries that entered."""
+        return self.entries_in - sum(self.entries_out.values())
+
+    def add(self, judged: Judgement) -> None:
+        """Count one table of entries; a transition must not be spread over two tables."""
+        self.entries_in += len(judged.rule)
+        for rule in np.unique(judged.rule[judged.rule != MEETS_ALL]).tolist():
+            out = judged.rule == rule
+            self.entries_out[RULES[rule]] += int(np.count_nonzero(out))
+            self.transitions_out[RULES[rule]] += len(np.unique(judged.transition[out]))
+        for level in Level:
+            self.levels[level] += int(np.count_nonzero(judged.level == level.rank))
+        for column, count in judged.absent.items():
+            self.absent[column] += count
+
+
+def apply_rules(entries: pa.Table, facts: ScopeFacts) -> Judgement:
+    """Judge every entry of a table that holds whole transitions, sorted by (trajectory_id, step).
+
+    `entries` has the canonical columns and `arm`, the index into `scope.arms`.
+    """
+    columns = _columns(entries, facts)
+    rule = np.full(entries.num_rows, MEETS_ALL, np.int8)
+    for code, broken in _broken(columns, facts):
+        rule[broken & (rule == MEETS_ALL)] = CODE[code]
+    level = np.where(columns.declared, Level.DECLARED.rank, Level.BOUND.rank).astype(np.int8)
+    level[rule != MEETS_ALL] = NO_LEVEL
+    rule[(rule == MEETS_ALL) & (level < facts.scope.require.rank)] = CODE[LEVEL]
+    absent = {
+        column: int(np.count_nonzero(columns.absent(column) & (level != NO_LEVEL)))
+        for column in REQUIRED_DIGESTS
+    }
+    return Judgement(rule, level, columns.transition, absent)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns the rules read, as codes, one value an entry.
+
+    `channel` numbers the channels of the scope: arms that differ in view source only share one.
+    `live` is false for entries of revoked acquisitions, `viewed` true where the channel needs a view.
+    """
+
+    transition: Codes
+    step: Codes
+    endpoint: Codes
+    channel: Codes
+    layout: Codes
+    acquisition: Codes
+    trajectory: Coded
+    view_source: Coded
+    digests: Mapping[str, Coded]
+    live: Mask
+    viewed: Mask
+
+    def absent(self, column: str) -> Mask:
+        """Where a required digest is not there."""
+        absent = ~self.digests[column].present
+        return absent & self.viewed if column == "view_hash" else absent
+
+    @property
+    def declared(self) -> Mask:
+        """Where any required digest is not there."""
+        declared = np.zeros(len(self.step), bool)
+        for column in REQUIRED_DIGESTS:
+            declared |= self.absent(column)
+        return declared
+
+
+def _columns(entries: pa.Table, facts: ScopeFacts) -> _Columns:
+    arms = facts.scope.arms
+    fingerprints = [arm.channel.fingerprint for arm in arms]
+    arm = numbers(entries["arm"])
+    trajectory, step = coded(entries["trajectory_id"]), numbers(entries["step"])
+    acquisition = coded(entries["acquisition_id"])
+    endpoint = coded(entries["endpoint"])
+    revoked = np.array([value in facts.revoked for value in acquisition.values.to_pylist()], bool)
+    before = np.array([value == "before" for value in endpoint.values.to_pylist()], bool)
+    return _Columns(
+        transition=transitions(trajectory.codes, step),
+        step=step,
+        endpoint=np.where(before[endpoint.codes], 0, 1),
+        channel=np.array([fingerprints.index(fp) for fp in fingerprints], np.int64)[arm],
+        layout=numbers(entries["layout"]),
+        acquisition=acquisition.codes,
+        trajectory=trajectory,
+        view_source=coded(entries["view_source"]),
+        digests={column: coded(entries[column]) for column in REQUIRED_DIGESTS},
+        live=~revoked[acquisition.codes],
+        viewed=np.array([a.channel.needs_view for a in arms], bool)[arm],
+    )
+
+
+def transitions(trajectory: Codes, step: Codes) -> Codes:
+    """The number of each row's transition, from 0, in rows sorted by (trajectory, step)."""
+    starts = np.ones(len(step), bool)
+    starts[1:] = (trajectory[1:] != trajectory[:-1]) | (step[1:] != step[:-1])
+    return np.cumsum(starts) - 1
+
+
+def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
+    """Each rule judged here, with the entries that break it."""
+    live, digests = columns.live, columns.digests
+    state, view, request = digests["state_hash"], digests["view_hash"], digests["request_hash"]
+    viewed = columns.viewed & live
+    corner = columns.transition * 2 + columns.endpoint
+    source = columns.view_source.codes
+    asked = live & request.present
+    asked_code = np.maximum(request.codes, 0)
+
+    yield REVOKED, ~live
+    yield STATE, _split(corner, state.codes, live & state.present) & live
+    candidates = digests["candidates_hash"]
+    yield CANDIDATES, _split(columns.transition, candidates.codes, live & candidates.present) & live
+
+    # A frozen view is one view shown at both endpoints; any other belongs to its endpoint.
+    frozen = np.array([value in FROZEN_VIEWS for value in columns.view_source.values.to_pylist()], bool)
+    place = pair(pair(np.where(frozen[source], columns.transition * 2, corner), source), columns.channel)
+    constant = ~_split(place, view.codes, viewed & view.present)
+    yield VIEW, viewed & (~constant | _wrong_donor(columns, facts.donors, viewed & view.present))
+
+    # The same bytes asked about another state or under another view cannot have carried it.
+    question = pair(pair(columns.transition, columns.channel), asked_code)
+    unbound = _split(question, state.codes, asked & state.present)
+    unbound |= _split(question, view.codes, asked & viewed & view.present)
+    yield REQUEST, asked & unbound
+
+    asking = pair(pair(pair(pair(corner, source), columns.channel), columns.acquisition), asked_code)
+    yield ROTATED, asked & _split(asking, columns.layout, asked)
+
+
+def _split(group: Codes, value: Codes, among: Mask) -> Mask:
+    """The rows whose group holds two different values among the rows in question."""
+    if not len(group):
+        return among
+    size = int(group.max()) + 1
+    first = np.zeros(size, np.int64)
+    members, values = group[among], value[among]
+    first[members] = values  # any one value of the group will do: all others are compared with it
+    split = np.zeros(size, bool)
+    split[members[values != first[members]]] = True
+    return split[group]
+
+
+def _wrong_donor(columns: _Columns, donors: DonorViews, among: Mask) -> Mask:
+    at = np.flatnonzero(among)
+
+    def part(column: Coded) -> Coded:
+        return Coded(column.codes[at], column.values)
+
+    wrong = np.zeros(len(among), bool)
+    rows = Receivers(
+        trajectory=part(columns.trajectory),
+        step=columns.step[at],
+        endpoint=columns.endpoint[at],
+        channel=columns.channel[at],
+        view_source=part(columns.view_source),
+        view=part(columns.digests["view_hash"]),
+    )
+    wrong[at] = wrong_donor(rows, donors)
+    return wrong
