@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli import render
 from contracts.errors import ContractError, StorageError, UsageError
+
+if TYPE_CHECKING:
+    from contracts.jev_files import Routed, StateKey
+    from contracts.jev_state import Intervention
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,7 +42,7 @@ def _write(path: Path, lines: Iterable[Mapping[str, object]]) -> int:
 
 
 @app.command(
-    epilog="Example: ledger jev states --qrels qrels.txt --topics topics.tsv --passages passages.tsv --year 2019"
+    epilog="Example: ledger jev states --qrels qrels.txt --topics topics.tsv --passages p.tsv --year 2019"
 )
 def states(
     qrels: Annotated[Path, typer.Option(help="TREC judgements: query_id iteration doc_id relevance.")],
@@ -85,7 +89,7 @@ def states(
         raise ContractError(
             "no query has two positive and four other passages with texts",
             code="jev-no-states",
-            got=f"{len(judged)} judged queries, {len(known)} with a topic, {len(passage_texts)} passage texts",
+            got=f"{len(judged)} judged queries, {len(known)} topics, {len(passage_texts)} passage texts",
             next_step="check that the files speak of the same ids",
         )
     _write(output, made.states)
@@ -145,7 +149,9 @@ def compile_(
         raise UsageError("unknown mode", expected=" | ".join(Mode), got=mode) from error
     wanted = None if intervention is None else _intervention(intervention)
     routing = routing or output.with_name(output.name.removesuffix(".jsonl") + ".routing.jsonl")
-    routed, problems, seen = [], [], set()
+    routed: list[Routed] = []
+    problems: list[ContractError] = []
+    seen: set[tuple[StateKey, str]] = set()
     for where, value in trec.json_lines(states_file):
         try:
             key, pair = parse_state(value, where, intervention=wanted)
@@ -174,12 +180,14 @@ def compile_(
         render.emit_json(counts)
         return
     render.say(
-        f"{render.plural(requests, 'request')} ({distinct:,} distinct) of {render.plural(len(seen), 'state')} in {output}"
+        f"{render.plural(requests, 'request')} ({distinct:,} distinct) of "
+        f"{render.plural(len(seen), 'state')} in {output}"
     )
     render.say(f"what each id stands for: {routing}; keep it from the collector")
     render.say('an answer is one line: {"id": "…", "p": 0.42} or {"id": "…", "p": [0.1, 0.9]}')
     render.say(
-        f"next: ledger jev pair answers.jsonl --routing {routing} --positives positives.jsonl -o predictions.jsonl"
+        f"next: ledger jev pair answers.jsonl --routing {routing} "
+        "--positives positives.jsonl -o predictions.jsonl"
     )
 
 
@@ -223,7 +231,7 @@ def pair(
     render.say(f"next: ledger ingest {output} --channel NAME --acquisition ID")
 
 
-def _intervention(text: str) -> Any:
+def _intervention(text: str) -> Intervention:
     from contracts.jev_state import Intervention
 
     try:

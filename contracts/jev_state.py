@@ -66,7 +66,9 @@ class State:
         for what, labels in (("question", asked), ("candidate", [c.label for c in self.candidates])):
             twice = sorted({label for label in labels if labels.count(label) > 1})
             if twice:
-                raise ContractError(f"a {what} label occurs twice", code="jev-label-twice", got=", ".join(twice))
+                raise ContractError(
+                    f"a {what} label occurs twice", code="jev-label-twice", got=", ".join(twice)
+                )
             if "" in labels:
                 raise ContractError(f"a {what} label is empty", code="jev-empty-label")
 
@@ -113,7 +115,9 @@ def _grown(intervention: str, part: str, before: Sequence[object], after: Sequen
             where=part,
         )
     if len(after) == len(before):
-        raise ContractError(f"the intervention {intervention!r} adds nothing", code="jev-nothing-added", where=part)
+        raise ContractError(
+            f"the intervention {intervention!r} adds nothing", code="jev-nothing-added", where=part
+        )
 
 
 def add_questions(state: State, questions: Sequence[Proposition]) -> Pair:
@@ -126,7 +130,9 @@ def add_evidence(state: State, passages: Sequence[Passage]) -> Pair:
     shown = {passage.text for passage in state.evidence}
     again = [passage.text for passage in passages if passage.text in shown]
     if again:
-        raise ContractError("a passage is displayed already; showing it twice adds no evidence", code="jev-shown-twice")
+        raise ContractError(
+            "a passage is displayed already; showing it twice adds no evidence", code="jev-shown-twice"
+        )
     return Pair(Intervention.EVIDENCE, state, replace(state, evidence=(*state.evidence, *passages)))
 
 
