@@ -1,0 +1,224 @@
+"""Segments: sorted entries as immutable Parquet files, each with its leaf hashes and source rows.
+
+A call's rows are sorted as a whole and cut every 1,048,576 rows. Each cut becomes three objects:
+`.parquet` (row groups of 131,072 with statistics), `.leaves` (the 32-byte leaf of every page, in
+order) and `.rows` (zstd of one u32 file index an entry, then one u64 row number an entry, little-endian).
+The entries root depends on the rows alone; the file's digest also on the Parquet writer, so the same
+rows written elsewhere may give another file but never another root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contracts.digest import blake3_digest, unpack
+from contracts.schema import TYPES, SegmentSchema
+from ledger.objects import Objects
+from ledger.pages import entries_root, page_leaves, plain
+from ledger.sorting import label_ranks, sort
+
+SEGMENT_ROWS = 1_048_576
+GROUP_ROWS = 131_072
+SOURCE_FILE = pa.field("source_file", pa.int32())
+SOURCE_ROW = pa.field("source_row", pa.int64())
+Folder = str  # "segments" or "refusals"
+
+
+def object_name(folder: Folder, digest: str, suffix: str) -> str:
+    """The name of one of a segment's objects in the store: `parquet`, `leaves` or `rows`."""
+    return f"{folder}/{digest.removeprefix('blake3:')}.{suffix}"
+
+
+@dataclass(frozen=True)
+class WrittenSegment:
+    """What one written segment commits to; digests in text form.
+
+    `first` and `last` are the first two key parts (trajectory, step) of the first and the last row.
+    `scope` counts rows by (channel, acquisition), `sources` by index into the call's files.
+    """
+
+    folder: Folder
+    schema: str
+    file: str
+    bytes: int
+    root: str
+    rows: int
+    leaves: str
+    rows_file: str
+    first: tuple[str, int]
+    last: tuple[str, int]
+    trajectories: int
+    scope: tuple[tuple[str | None, str, int], ...]
+    sources: Mapping[int, int]
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """The object names: entries, leaves, source rows."""
+        return (
+            object_name(self.folder, self.file, "parquet"),
+            object_name(self.folder, self.leaves, "leaves"),
+            object_name(self.folder, self.rows_file, "rows"),
+        )
+
+
+def write(
+    table: pa.Table,
+    schema: SegmentSchema,
+    objects: Objects,
+    *,
+    folder: Folder = "segments",
+    progress: Callable[[int], None] | None = None,
+) -> list[WrittenSegment]:
+    """Sorts, cuts, hashes and stores a call's rows; every object is durable when this returns.
+
+    `table` has the schema's columns, `source_file` and `source_row`. `progress` is told rows written.
+    """
+    table = sort(table, schema)
+    return [
+        _write_one(table.slice(start, SEGMENT_ROWS), schema, objects, folder, progress)
+        for start in range(0, table.num_rows, SEGMENT_ROWS)
+    ]
+
+
+def commitments(table: pa.Table, schema: SegmentSchema) -> Iterator[str]:
+    """The entries roots the rows would get, with nothing written."""
+    table = sort(table, schema)
+    for start in range(0, table.num_rows, SEGMENT_ROWS):
+        yield entries_root(page_leaves(table.slice(start, SEGMENT_ROWS), schema))
+
+
+def _write_one(
+    table: pa.Table,
+    schema: SegmentSchema,
+    objects: Objects,
+    folder: Folder,
+    progress: Callable[[int], None] | None,
+) -> WrittenSegment:
+    file, leaves = _encode(table, schema, progress)
+    leaf_bytes = b"".join(leaves)
+    row_bytes = encode_rows(table)
+    written = WrittenSegment(
+        folder=folder,
+        schema=schema.id,
+        file=blake3_digest(file),
+        bytes=len(file),
+        root=entries_root(leaves),
+        rows=table.num_rows,
+        leaves=blake3_digest(leaf_bytes),
+        rows_file=blake3_digest(row_bytes),
+        first=_key_at(table, schema, 0),
+        last=_key_at(table, schema, table.num_rows - 1),
+        trajectories=_distinct(table, schema),
+        scope=_scope(table, schema),
+        sources=_sources(table),
+    )
+    for name, data in zip(written.names, (file, leaf_bytes, row_bytes), strict=True):
+        objects.put(name, data)
+    return written
+
+
+def _encode(
+    table: pa.Table, schema: SegmentSchema, progress: Callable[[int], None] | None
+) -> tuple[bytes, list[bytes]]:
+    """The Parquet bytes and the leaves, row group by row group; pages are hashed while a group is written."""
+    sink = pa.BufferOutputStream()
+    leaves: list[bytes] = []
+    with (
+        pq.ParquetWriter(sink, _file_schema(schema), **_layout(schema)) as writer,
+        ThreadPoolExecutor(1) as hashing,
+    ):
+        for start in range(0, table.num_rows, GROUP_ROWS):
+            group = _to_write(table.slice(start, GROUP_ROWS), schema)
+            pages = hashing.submit(page_leaves, group, schema)
+            writer.write_table(group, row_group_size=GROUP_ROWS)
+            leaves += pages.result()
+            if progress is not None:
+                progress(group.num_rows)
+    return sink.getvalue().to_pybytes(), leaves
+
+
+def _layout(schema: SegmentSchema) -> dict[str, object]:
+    """How the Parquet file is written: nothing here changes a root, only size and speed.
+
+    Repeating values get a dictionary; input digests do not, since most fill one and then fall back.
+    Energies often carry float32 precision, so their byte planes compress better than their values.
+    """
+    repeating = [c.name for c in schema.columns if c.key or c.type in ("text", "int16", "int32")]
+    floats = {c.name: "BYTE_STREAM_SPLIT" for c in schema.columns if c.type == "float64"}
+    return {
+        "compression": "zstd",
+        "use_dictionary": repeating,
+        "column_encoding": floats,
+        "write_statistics": True,
+        "version": "2.6",
+        "store_schema": False,
+    }
+
+
+def _file_schema(schema: SegmentSchema) -> pa.Schema:
+    coded = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        [
+            pa.field(c.name, coded if c.type == "text" else TYPES[c.type], nullable=c.nullable)
+            for c in schema.columns
+        ],
+        metadata={"ledger.schema": schema.id},
+    )
+
+
+def _to_write(group: pa.Table, schema: SegmentSchema) -> pa.Table:
+    """The schema's columns as the writer takes them fastest: coded text, everything else plain."""
+    arrays = []
+    for column in schema.columns:
+        values = group.column(column.name)
+        if column.type != "text":
+            arrays.append(plain(values, column))
+            continue
+        array = values.combine_chunks()
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        arrays.append(array.cast(pa.dictionary(pa.int32(), pa.string())))
+    return pa.Table.from_arrays(arrays, schema=_file_schema(schema))
+
+
+def encode_rows(table: pa.Table) -> bytes:
+    """The bytes of a `.rows` file: where each entry stood in the files of its call."""
+    files = table.column(SOURCE_FILE.name).to_numpy().astype("<u4")
+    rows = table.column(SOURCE_ROW.name).to_numpy().astype("<u8")
+    compressed: bytes = pa.Codec("zstd").compress(files.tobytes() + rows.tobytes(), asbytes=True)
+    return compressed
+
+
+def _key_at(table: pa.Table, schema: SegmentSchema, row: int) -> tuple[str, int]:
+    first, second = schema.columns[:2]
+    at = table.slice(row, 1)
+    return plain(at.column(first.name), first)[0].as_py(), plain(at.column(second.name), second)[0].as_py()
+
+
+def _distinct(table: pa.Table, schema: SegmentSchema) -> int:
+    ranks, _ = label_ranks(table.column(schema.key[0]), schema.columns[0])
+    return int(np.count_nonzero(np.diff(ranks))) + 1
+
+
+def _scope(table: pa.Table, schema: SegmentSchema) -> tuple[tuple[str | None, str, int], ...]:
+    by_name = {column.name: column for column in schema.columns}
+    channel, acquisition = table.column("channel"), table.column("acquisition_id")
+    channels, _ = label_ranks(channel, by_name["channel"])
+    acquisitions, radix = label_ranks(acquisition, by_name["acquisition_id"])
+    _, examples, counts = np.unique(channels * radix + acquisitions, return_index=True, return_counts=True)
+    found = []
+    for row, count in zip(examples.tolist(), counts.tolist(), strict=True):
+        digest = channel[row].as_py()
+        found.append((None if digest is None else unpack(digest), acquisition[row].as_py(), count))
+    return tuple(found)
+
+
+def _sources(table: pa.Table) -> Mapping[int, int]:
+    files, counts = np.unique(table.column(SOURCE_FILE.name).to_numpy(), return_counts=True)
+    return dict(zip(files.tolist(), counts.tolist(), strict=True))
