@@ -1,0 +1,76 @@
+"""Cluster-robust spread of a mean, its design effect, and how many clusters a question would need.
+
+Source: STATISTICS transport rows 23 and 27.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, sqrt
+from typing import TYPE_CHECKING
+
+from audits.statistics import exact
+from audits.statistics.estimate import Interval
+from audits.statistics.vectors import Vector
+
+if TYPE_CHECKING:
+    from audits.statistics.cohort import Cohort
+
+
+def _squared_error(cohort: Cohort, vector: Vector) -> Fraction | None:
+    """CR1 squared, exactly: C/(C-1) sum_c (sum_{i in c} (x_i - m))^2 / n^2; None below two clusters."""
+    if cohort.clusters < 2:
+        return None
+    rows, groups = cohort.rows, cohort.clusters
+    whole = exact.total(vector.numerators)
+    squares = sum(
+        (rows * value - size * whole) ** 2
+        for value, size in zip(cohort.sums(vector.numerators).tolist(), cohort.sizes.tolist(), strict=True)
+    )
+    return Fraction(groups * squares, (groups - 1) * rows**4 * vector.denominator**2)
+
+
+def cr1(cohort: Cohort, vector: Vector) -> float | None:
+    """The CR1 standard error of the mean over rows; None below two clusters."""
+    squared = _squared_error(cohort, vector)
+    return None if squared is None else sqrt(exact.rounded(squared))
+
+
+def design_effect(cohort: Cohort, vector: Vector) -> float | None:
+    """(CR1 / (SD / sqrt n))^2, SD with ddof 1: what clustering does to the variance of the mean.
+
+    None below two clusters or where all rows are equal.
+    """
+    squared, rows = _squared_error(cohort, vector), cohort.rows
+    if squared is None:
+        return None
+    values = vector.numerators.tolist()
+    whole = sum(values)
+    spread = rows * sum(v * v for v in values) - whole * whole
+    if spread == 0:
+        return None
+    iid = Fraction(spread, rows * (rows - 1) * rows * vector.denominator**2)
+    return exact.rounded(squared / iid)
+
+
+def clusters_to_resolve(interval: Interval, value: float, clusters: int) -> int | None:
+    """ceil(C (half-width / |m|)^2): clusters that would bring the interval off 0 at the present spread.
+
+    A planning figure; None for a mean of exactly 0.
+    """
+    if value == 0:
+        return None
+    half = (Fraction(interval[1]) - Fraction(interval[0])) / 2
+    return ceil(clusters * (half / abs(Fraction(value))) ** 2)
+
+
+def clusters_for_band(interval: Interval, value: float, clusters: int, band: float) -> int | None:
+    """ceil(C (half-width / (d - |m|))^2): clusters that would bring the interval inside (-d, d).
+
+    A planning figure; None where the mean itself is not inside the band.
+    """
+    distance = Fraction(band) - abs(Fraction(value))
+    if distance <= 0:
+        return None
+    half = (Fraction(interval[1]) - Fraction(interval[0])) / 2
+    return ceil(clusters * (half / distance) ** 2)
