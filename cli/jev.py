@@ -87,7 +87,7 @@ def states(
     )
     if not made.states:
         raise ContractError(
-            "no query has two positive and four other passages with texts",
+            "no query has two positive and enough other passages with texts",
             code="jev-no-states",
             got=f"{len(judged)} judged queries, {len(known)} topics, {len(passage_texts)} passage texts",
             next_step="check that the files speak of the same ids",
@@ -111,7 +111,7 @@ def states(
     )
     render.say(f"positive labels in {positives}: for the scorer only, keep it from the collector")
     for name, why in (
-        (made.skipped, "with fewer than 2 positive or 4 other passages"),
+        (made.skipped, "with too few positive or other passages"),
         (without, "without a topic"),
     ):
         if name:

@@ -17,7 +17,6 @@ from contracts.jev_state import Intervention
 PASSAGES = 3
 SCENARIOS = {"zero": 0, "one": 1, "two": 2}
 LABELS = tuple(f"p{number + 1}" for number in range(PASSAGES))
-SPARE = 1  # a further passage for the interventions that add one
 QUESTIONS = (
     ("q1", "Every displayed passage is written in the language of the query."),
     ("q2", "At least one displayed passage contains a number."),
@@ -61,11 +60,13 @@ def balance(
     """States and scorer-only lines for every query with two positives and enough others.
 
     `topics` maps query ids to texts and `passages` document ids to texts. A query is skipped, and
-    named, when it has fewer than two positives or four other passages. Queries come in id order.
+    named, when it has fewer than two positives or three other passages (four where the intervention
+    displays a further one). Queries come in id order.
     """
+    needed = PASSAGES + (intervention is Intervention.EVIDENCE)
     states, gold, skipped = [], [], []
     for item in sorted(judged, key=lambda j: j.query_id):
-        if len(item.positives) < max(SCENARIOS.values()) or len(item.others) < PASSAGES + SPARE:
+        if len(item.positives) < max(SCENARIOS.values()) or len(item.others) < needed:
             skipped.append(item.query_id)
             continue
         for scenario, count in SCENARIOS.items():
@@ -74,7 +75,7 @@ def balance(
             others = _ranked(item.others, "other", *parts)
             drawn = chosen + others[: PASSAGES - count]
             shown = _ranked(drawn, "display", *parts)
-            spare = others[PASSAGES - count]
+            spare = others[PASSAGES - count :][:1]
             states.append(
                 {
                     "year": year,
@@ -83,7 +84,7 @@ def balance(
                     "query": topics[item.query_id],
                     "evidence": [passages[doc] for doc in shown],
                     "targets": [_target(label, number) for number, label in enumerate(LABELS)],
-                    **_asked(intervention, passages[spare]),
+                    **_asked(intervention, [passages[doc] for doc in spare]),
                 }
             )
             positive = [label for label, doc in zip(LABELS, shown, strict=True) if doc in chosen]
@@ -103,14 +104,14 @@ def _target(label: str, number: int) -> dict[str, str]:
     return {"label": label, "text": f"Passage {number + 1} answers the query."}
 
 
-def _asked(intervention: Intervention, spare: str) -> dict[str, object]:
+def _asked(intervention: Intervention, spare: list[str]) -> dict[str, object]:
     """The eligible candidates and what the intervention will add."""
     options = [{"label": label, "text": f"Passage {number + 1}"} for number, label in enumerate(LABELS)]
     made: dict[str, object] = {"intervention": intervention.value}
     if intervention is Intervention.CANDIDATES:
         return {**made, "candidates": options[:-1], "add": {"candidates": options[-1:]}}
     if intervention is Intervention.EVIDENCE:
-        return {**made, "candidates": options, "add": {"evidence": [spare]}}
+        return {**made, "candidates": options, "add": {"evidence": spare}}
     return {
         **made,
         "candidates": options,
