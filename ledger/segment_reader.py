@@ -245,6 +245,8 @@ class SegmentReader:
         if self._kept is None or self._kept[0] != wanted:
             with self._decoding():
                 groups = self._file.read_row_groups(list(range(low, high)), columns=columns)
+                if not self._checked:
+                    groups.validate(full=True)  # foreign bytes may hold codes that point nowhere
             self._kept = (wanted, groups if columns is None else groups.select(columns))
         return self._kept[1].slice(start - self.group_starts[low], stop - start)
 
@@ -264,7 +266,7 @@ class SegmentReader:
     def _decoding(self) -> Iterator[None]:
         try:
             yield
-        except (pa.ArrowException, OSError, UnicodeError) as error:
+        except (pa.ArrowException, OSError, UnicodeError, KeyError) as error:
             raise self._tampered("its Parquet does not decode") from error
 
     def _tampered(self, what: str, entry: str | None = None) -> TamperError:

@@ -114,8 +114,8 @@ def _write_one(
         rows_file=blake3_digest(row_bytes),
         first=_key_at(table, schema, 0),
         last=_key_at(table, schema, table.num_rows - 1),
-        trajectories=_distinct(table, schema),
-        scope=_scope(table, schema),
+        trajectories=_distinct(table.column(schema.key[0])),
+        scope=_scope(table),
         sources=_sources(table),
     )
     for name, data in zip(written.names, (file, leaf_bytes, row_bytes), strict=True):
@@ -201,16 +201,15 @@ def _key_at(table: pa.Table, schema: SegmentSchema, row: int) -> tuple[str, int]
     return plain(at.column(first.name), first)[0].as_py(), plain(at.column(second.name), second)[0].as_py()
 
 
-def _distinct(table: pa.Table, schema: SegmentSchema) -> int:
-    ranks, _ = label_ranks(table.column(schema.key[0]), schema.columns[0])
+def _distinct(ordered: pa.ChunkedArray) -> int:
+    ranks, _ = label_ranks(ordered)
     return int(np.count_nonzero(np.diff(ranks))) + 1
 
 
-def _scope(table: pa.Table, schema: SegmentSchema) -> tuple[tuple[str | None, str, int], ...]:
-    by_name = {column.name: column for column in schema.columns}
+def _scope(table: pa.Table) -> tuple[tuple[str | None, str, int], ...]:
     channel, acquisition = table.column("channel"), table.column("acquisition_id")
-    channels, _ = label_ranks(channel, by_name["channel"])
-    acquisitions, radix = label_ranks(acquisition, by_name["acquisition_id"])
+    channels, _ = label_ranks(channel)
+    acquisitions, radix = label_ranks(acquisition)
     _, examples, counts = np.unique(channels * radix + acquisitions, return_index=True, return_counts=True)
     found = []
     for row, count in zip(examples.tolist(), counts.tolist(), strict=True):
