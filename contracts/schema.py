@@ -92,3 +92,33 @@ REFUSED = SegmentSchema(
         *TRANSPORT.columns[9:],
     ),
 )
+# One probability of one label in one arm of a before/after pair. Absent parts of a group are null. The
+# query comes first as the trajectory does above: a text and an integer bound what a segment holds.
+_JEV_PAIR = (
+    Column("query_id", "text", key=True),
+    Column("year", "int32", key=True),
+    Column("scenario", "text", key=True),
+    Column("intervention", "text", key=True, nullable=True),
+    Column("mode", "text", key=True, nullable=True),
+    Column("variant", "text", key=True, nullable=True),
+    Column("channel", "digest", key=True, nullable=True),
+    Column("acquisition_id", "text", key=True),
+    Column("label", "text", key=True),
+)
+JEV = SegmentSchema(
+    id="ledger.jev.v1",
+    kind="jev",
+    columns=(
+        *_JEV_PAIR,
+        Column("arm", "text", key=True),
+        Column("probability", "float64"),
+        Column("label_position", "int16", nullable=True),
+        Column("request_hash", "digest", nullable=True),
+        Column("evidence_hash", "digest", nullable=True),
+        Column("label_mass", "float64", nullable=True),
+        Column("mass_kind", "text", nullable=True),
+    ),
+)
+# What only the scorer may see, in a segment of its own: which labels of a pair are positive.
+JEV_POSITIVES = SegmentSchema(id="ledger.jev-positives.v1", kind="jev-positives", columns=(*_JEV_PAIR,))
+SCHEMAS = {schema.id: schema for schema in (TRANSPORT, REFUSED, JEV, JEV_POSITIVES)}
