@@ -1,0 +1,295 @@
+"""The row level of the contract: files as they came to one canonical table, or findings.
+
+Every value is judged by the models of `row_models`: text once per distinct label, numbers row by row.
+A fault in any row refuses the call, so the table is empty unless there are no findings at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandera.polars as pp
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from contracts.channel import Channel, ChannelBook
+from contracts.digest import pack
+from contracts.errors import UsageError
+from contracts.findings import Findings
+from contracts.labels import Labels, Mask, distinct, in_order
+from contracts.look_alikes import twins
+from contracts.pandera_config import failures
+from contracts.raw_rows import PACKED, RawRows, gather
+from contracts.row_digests import digest_labels
+from contracts.row_faults import RULES, RowFaults, Rule
+from contracts.row_models import REQUIRED_TEXT, Endpoint, Label, ScoreRow, Status, ViewSource
+from contracts.schema import TRANSPORT, TYPES
+from contracts.source_table import SourceTable
+
+DEFAULT_VIEW_SOURCE = "own"
+OK = "ok"
+RESOLVED = 100  # unknown channels whose message is looked up; the rest share their code
+_NAMED = ("trajectory_id", "acquisition_id", "candidate", "target", "target_type", "step_kind")
+_MODELS: Mapping[type[pp.DataFrameModel], tuple[str, ...]] = {
+    Label: _NAMED,
+    Endpoint: ("endpoint",),
+    ViewSource: ("view_source",),
+    Status: ("status",),
+}
+_FRAME_CODES = {
+    "null-energy": "energy",
+    "energy-with-status": "energy",
+    "float32-energy": "energy",
+    "layout-out-of-range": "layout",
+}
+_UNREAD = "is not of its type"
+
+
+def _in_flight() -> pa.Schema:
+    """The canonical table between the files and the segments: text and digests coded, failed readings in."""
+    kinds = {"text": pa.dictionary(pa.int32(), pa.string()), "digest": pa.dictionary(pa.int32(), PACKED)}
+    columns = [pa.field(c.name, kinds.get(c.type, TYPES[c.type])) for c in TRANSPORT.columns]
+    return pa.schema(
+        [
+            *columns,
+            pa.field("status", kinds["text"]),
+            pa.field("source_file", pa.int32()),
+            pa.field("source_row", pa.int64()),
+        ]
+    )
+
+
+IN_FLIGHT = _in_flight()
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """The rows of a call in the order of its files, or what is wrong with them.
+
+    `table` has the schema IN_FLIGHT: label dictionaries without repeats, key text sorted by UTF-8 bytes,
+    the channel as its fingerprint, `source_file` an index into the files and `source_row` 1-based. `rows`
+    counts what was read. `missing_digests` names, for a digest column some scored rows lack, the files.
+    """
+
+    table: pa.Table
+    findings: Findings
+    rows: int
+    ignored: tuple[str, ...]
+    missing_digests: Mapping[str, tuple[str, ...]]
+
+
+def canonicalise(
+    files: Sequence[SourceTable],
+    book: ChannelBook,
+    *,
+    default_channel: str | None = None,
+    default_acquisition: str | None = None,
+) -> RowResult:
+    """Judge every row of the files of one call. A default stands for a column a file does not have."""
+    defaults = {"channel": default_channel, "acquisition_id": default_acquisition}
+    rows = gather(files, {name: value for name, value in defaults.items() if value is not None})
+    return _Judgement(rows, book).result()
+
+
+class _Judgement:
+    """One call's rows on their way through the rules."""
+
+    def __init__(self, rows: RawRows, book: ChannelBook) -> None:
+        self.rows = rows
+        self.book = book
+        self.findings = Findings()
+        self.faults = RowFaults(rows, self.findings)
+
+    def result(self) -> RowResult:
+        self._types()
+        self._labels()
+        self._numbers()
+        missing = {name: self._presence(name) for name in self.digests}
+        clean = self.findings.total == 0
+        return RowResult(
+            table=self._table() if clean else IN_FLIGHT.empty_table(),
+            findings=self.findings,
+            rows=self.rows.count,
+            ignored=tuple(dict.fromkeys(name for file in self.rows.files for name in file.ignored)),
+            missing_digests={name: lacking for name, lacking in missing.items() if lacking},
+        )
+
+    def _types(self) -> None:
+        """Columns and values that are not of the type they are declared with."""
+        for fault in self.rows.faults:
+            self.faults.column(fault)
+        for index, file in enumerate(self.rows.files):
+            for unread in file.unread:
+                positions = unread.rows + self.rows.starts[index]
+                rule = Rule(_UNREAD, unread.wanted)
+                self.faults.each(unread.code, unread.column, positions, unread.values, rule=rule)
+
+    def _labels(self) -> None:
+        """Every distinct label once; the columns of one model share a frame, which costs more than a label."""
+        for model, names in _MODELS.items():
+            pool = pa.concat_arrays([self.rows.text[name].values for name in names])
+            failed = failures(model, pl.DataFrame({"value": pl.from_arrow(pool)})) if len(pool) else ()
+            start = 0
+            for name in names:
+                labels = self.rows.text[name]
+                stop = start + len(labels.values)
+                for failure in failed:
+                    here = failure.rows[(failure.rows >= start) & (failure.rows < stop)] - start
+                    if len(here):
+                        self.faults.labels(failure.check, name, labels, here)
+                start = stop
+        for name in _NAMED:
+            if alike := twins(self.rows.text[name].values):
+                self._twins(name, self.rows.text[name], alike)
+
+    def _twins(self, name: str, labels: Labels, alike: Mapping[int, str]) -> None:
+        def tell(label: int) -> str:
+            odd = labels.values[label].as_py().encode("ascii", "backslashreplace").decode()
+            return (
+                f"{name} '{odd}' looks like '{alike[label]}' and is another; expected one spelling per label"
+            )
+
+        self.faults.labels("look-alike", name, labels, np.array(list(alike)), tell=tell)
+
+    @cached_property
+    def channels(self) -> tuple[Channel | None, ...]:
+        """What each channel label of the rows stands for; a label that stands for none is reported."""
+        labels = self.rows.text["channel"]
+        found: list[Channel | None] = []
+        errors: dict[int, UsageError] = {}
+        for index, text in enumerate(labels.values.to_pylist()):
+            try:
+                channel = self._resolve(text, len(errors))
+            except UsageError as error:
+                errors[index] = error
+                channel = None
+            found.append(channel)
+        for code in ("unknown-channel", "ambiguous-channel"):
+            marked = [
+                i for i, error in errors.items() if (error.code == "ambiguous-channel") == (code[0] == "a")
+            ]
+            if marked:
+                self.faults.labels(
+                    code, "channel", labels, np.array(marked), tell=lambda label: str(errors[label])
+                )
+        bare = [i for i, channel in enumerate(found) if channel is not None and channel.layouts is None]
+        if bare:
+            self.faults.labels("channel-without-layouts", "channel", labels, np.array(bare))
+        return tuple(found)
+
+    def _resolve(self, text: str, failed: int) -> Channel:
+        if failed >= RESOLVED and text not in self.book.names:
+            raise UsageError(f"unknown channel {text}", code="unknown-channel")
+        return self.book.resolve(text)
+
+    @cached_property
+    def digests(self) -> Mapping[str, tuple[Labels, Mask]]:
+        """Every digest column packed, with the rows where it could not be read."""
+        return {name: digest_labels(name, self.rows, self.faults) for name in self.rows.digests}
+
+    @cached_property
+    def scored(self) -> Mask:
+        """Rows whose reading went well; a row without a status did."""
+        status = self.rows.text["status"]
+        ok = np.array([value == OK for value in status.values.to_pylist()] + [True])
+        scored: Mask = ok[status.codes]
+        return scored
+
+    def _by_channel(self, values: Sequence[bool | int], otherwise: bool | int) -> NDArray[np.int64]:
+        """One number for each row by its channel label, `otherwise` for rows without a channel."""
+        lookup = np.array([*values, otherwise], np.int64)
+        by_row: NDArray[np.int64] = lookup[self.rows.text["channel"].codes]
+        return by_row
+
+    def _numbers(self) -> None:
+        for failure in failures(ScoreRow, self._frame()):
+            column = failure.column or _FRAME_CODES[failure.check]
+            assert failure.check in RULES, f"{failure.check} of {column} is no rule of a row"
+            positions = failure.rows
+            if column in self.rows.unread:
+                positions = positions[~self.rows.unread[column][positions]]
+            numbers = self.rows.numbers.get(column)
+            got = None if numbers is None or failure.check.startswith("null") else numbers.take(positions)
+            self.faults.each(failure.check, column, positions, got)
+
+    def _frame(self) -> pl.DataFrame:
+        layouts = [-1 if c is None or c.layouts is None else c.layouts for c in self.channels]
+        single = [c is None or c.float32 for c in self.channels]
+        by_row = pl.Series(self._by_channel(layouts, -1))
+        columns = {name: pl.Series(self.rows.text[name].codes) for name in REQUIRED_TEXT}
+        numbers = ("step", "layout", "position", "energy", "label_mass")
+        return pl.DataFrame(
+            {
+                **columns,
+                **{name: pl.from_arrow(self.rows.numbers[name]) for name in numbers},
+                "layouts": by_row.set(by_row < 0, None),
+                "ok": self.scored,
+                "in_single": self.rows.float32 & (self._by_channel(single, True) == 0),
+            }
+        )
+
+    def _presence(self, name: str) -> tuple[str, ...]:
+        """The files in whose scored rows a digest is missing; one that has it in some rows only is refused.
+
+        The view's digest is asked of rows whose channel shows a view, the response's of none.
+        """
+        if name == "response_hash":
+            return ()
+        labels, bad = self.digests[name]
+        asked = self.scored
+        code = "missing-digest"
+        if name == "view_hash":
+            shows = [c is not None and c.needs_view for c in self.channels]
+            asked = asked & (self._by_channel(shows, False) == 1)
+            code = "view-hash-missing"
+        lacking = asked & ~labels.present & ~bad
+        files = []
+        for index, file in enumerate(self.rows.files):
+            here = slice(int(self.rows.starts[index]), int(self.rows.starts[index + 1]))
+            absent = np.flatnonzero(lacking[here])
+            if not len(absent):
+                continue
+            if len(absent) == int(asked[here].sum()):
+                files.append(file.name)
+            else:
+                self.faults.each(code, name, absent + here.start)
+        return tuple(files)
+
+    def _table(self) -> pa.Table:
+        rows = self.rows
+        text = {
+            **rows.text,
+            "view_source": _filled(rows.text["view_source"], DEFAULT_VIEW_SOURCE),
+            "status": _filled(rows.text["status"], OK),
+            "channel": self._fingerprints(),
+        }
+        columns: dict[str, pa.Array] = {
+            **{name: in_order(labels).array for name, labels in text.items()},
+            **{name: labels.array for name, (labels, _) in self.digests.items()},
+            **{name: array.cast(IN_FLIGHT.field(name).type) for name, array in rows.numbers.items()},
+            "source_file": pa.array(
+                np.repeat(np.arange(len(rows.files), dtype=np.int32), np.diff(rows.starts))
+            ),
+            "source_row": pa.array(rows.row_numbers),
+        }
+        return pa.table([columns[name] for name in IN_FLIGHT.names], schema=IN_FLIGHT)
+
+    def _fingerprints(self) -> Labels:
+        """The channel of each row by fingerprint; two names of one channel become one."""
+        packed = [pack(channel.fingerprint) for channel in self.channels if channel is not None]
+        assert len(packed) == len(self.channels), "a table is made of registered channels only"
+        return distinct(Labels(self.rows.text["channel"].codes, pa.array(packed, PACKED)))
+
+
+def _filled(labels: Labels, default: str) -> Labels:
+    """The column with a value where a row has none."""
+    if labels.present.all():
+        return labels
+    values = labels.values.to_pylist()
+    place = values.index(default) if default in values else len(values)
+    codes = np.where(labels.present, labels.codes, np.int32(place))
+    return Labels(codes, pa.array([*values, *([default] if place == len(values) else [])], pa.string()))
