@@ -17,13 +17,18 @@ def now() -> str:
     """The present moment in RFC 3339, or the moment SOURCE_DATE_EPOCH names (reproducible-builds.org)."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
     if fixed is None or fixed == "":
-        return _text(int(time.time()))
+        return wall()
     if not fixed.isascii() or not fixed.isdigit() or int(fixed) > _LAST:
         raise UsageError(
             "SOURCE_DATE_EPOCH is not a time", code="source-date-epoch", expected="whole seconds since 1970",
             got=fixed[:40],
         )  # fmt: skip
     return _text(int(fixed))
+
+
+def wall() -> str:
+    """The present moment, whatever the environment says: for notes between running processes."""
+    return _text(int(time.time()))
 
 
 def check(text: str) -> str:

@@ -1,0 +1,166 @@
+"""What the catalog says about an event: rows of plain values, a function of the log and its objects alone.
+
+The writer stores them, `rebuild` makes them again, and verification compares them with what is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from contracts.canonical import canonical, parse
+from contracts.channel import fingerprint
+from contracts.errors import MalformedError, TamperError
+from ledger.events import (
+    AcquisitionEvent,
+    AuditEvent,
+    ChannelEvent,
+    Event,
+    ObjectRef,
+    RefusalEvent,
+    RevocationEvent,
+    SegmentEvent,
+    Source,
+    list_bytes,
+    plain_text,
+    scope_rows,
+    source,
+)
+from ledger.objects import Objects, list_name, refusal_index_name
+from ledger.refusals import RefusedRow, decode_index, encode_faults
+
+Row = dict[str, object]
+Rows = Mapping[str, list[Row]]
+T = TypeVar("T")
+MAX_SPEC = 64 * 1024 * 1024
+
+
+def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
+    """The rows of the derived tables for one event, by table; objects it names are read and checked."""
+    made: dict[str, list[Row]] = {}
+    if isinstance(event, ChannelEvent):
+        made["channel"] = [_channel(event, objects)]
+    elif isinstance(event, AcquisitionEvent):
+        made["acquisition"] = [{"id": event.id, "kind": event.kind}]
+    elif isinstance(event, SegmentEvent):
+        scope = _resolve(event.scope, scope_rows, objects)
+        made["segment"] = [_segment(event, objects)]
+        made["segment_scope"] = [
+            {"ordinal": i, "channel": part.channel, "acquisition": part.acquisition, "rows": part.rows}
+            for i, part in enumerate(scope)
+        ]
+    elif isinstance(event, RefusalEvent):
+        made["refusal"] = [_refusal(event, objects)]
+        made["refused_side"] = _refused_sides(leaf_index, event, objects)
+    elif isinstance(event, RevocationEvent):
+        made["revocation"] = [
+            {"target_kind": event.target_kind, "target_id": event.target_id, "reason": event.reason}
+        ]
+    elif isinstance(event, AuditEvent):
+        made["record"] = [
+            {"kind": event.kind, "record": event.record, "result": event.result, "design": event.design}
+        ]
+    for items in made.values():
+        for item in items:
+            item["event"] = leaf_index
+    return made
+
+
+def _resolve(
+    value: tuple[T, ...] | ObjectRef, read: Callable[[object], T], objects: Objects
+) -> tuple[T, ...]:
+    if not isinstance(value, ObjectRef):
+        return value
+    try:
+        items = json.loads(objects.read_checked(list_name(value.digest)))
+    except (ValueError, RecursionError) as error:
+        raise MalformedError("list object is not json", where=list_name(value.digest)) from error
+    if not isinstance(items, list):
+        raise MalformedError("list object is not a list", where=list_name(value.digest))
+    return tuple(read(item) for item in items)
+
+
+def _channel(event: ChannelEvent, objects: Objects) -> Row:
+    spec: object = event.spec
+    if isinstance(event.spec, ObjectRef):
+        data = objects.read_checked(list_name(event.spec.digest), limit=MAX_SPEC)
+        spec = parse(data, limit=MAX_SPEC, whole_floats=True)
+    if not isinstance(spec, Mapping):
+        raise MalformedError("channel specification is not an object", where=f"channel {event.name}")
+    found = fingerprint(spec)
+    if found != event.fingerprint:
+        raise TamperError(
+            "channel specification does not have its fingerprint", kind="catalog",
+            where=f"channel {event.name}", expected=event.fingerprint, got=found,
+        )  # fmt: skip
+    text = canonical(dict(spec)).decode()
+    return {"name": event.name, "version": event.version, "fingerprint": event.fingerprint, "spec": text}
+
+
+def _sources(value: tuple[Source, ...] | ObjectRef, objects: Objects) -> str:
+    resolved = _resolve(value, source, objects)
+    return list_bytes([{"name": s.name, "digest": s.digest, "rows": s.rows} for s in resolved]).decode()
+
+
+def _texts(value: tuple[str, ...] | ObjectRef, objects: Objects) -> str:
+    return list_bytes(list(_resolve(value, plain_text, objects))).decode()
+
+
+def _stored(event: SegmentEvent | RefusalEvent) -> Row:
+    return {
+        "schema_id": event.schema, "file": event.file, "size": event.size, "root": event.root,
+        "rows": event.rows, "leaves": event.leaves, "rows_file": event.rows_file,
+    }  # fmt: skip
+
+
+def _segment(event: SegmentEvent, objects: Objects) -> Row:
+    return _stored(event) | {
+        "kind": event.kind,
+        "contract": event.contract,
+        "sources": _sources(event.sources, objects),
+        "channels": _texts(event.channels, objects),
+        "acquisitions": _texts(event.acquisitions, objects),
+        "first_trajectory": event.first[0],
+        "first_step": event.first[1],
+        "last_trajectory": event.last[0],
+        "last_step": event.last[1],
+        "trajectories": event.trajectories,
+    }
+
+
+def _refusal(event: RefusalEvent, objects: Objects) -> Row:
+    return _stored(event) | {
+        "sides": event.sides,
+        "side_index": event.index,
+        "sources": _sources(event.sources, objects),
+    }
+
+
+def _refused_sides(leaf_index: int, event: RefusalEvent, objects: Objects) -> list[Row]:
+    name = refusal_index_name(event.index)
+    sides = decode_index(objects.read_checked(name), leaf_index)
+    if len(sides) != event.sides:
+        raise MalformedError(
+            "list of refused sides has another length", expected=event.sides, got=len(sides), where=name
+        )
+    return [_refused_side(side) for side in sides]
+
+
+def _refused_side(side: RefusedRow) -> Row:
+    return {
+        "ordinal": side.ordinal,
+        "trajectory_id": side.trajectory_id,
+        "step": side.step,
+        "view_source": side.view_source,
+        "channel": side.channel,
+        "acquisition_id": side.acquisition_id,
+        "reason": side.reason,
+        "faults": list_bytes(encode_faults(side.faults)).decode(),
+        "rows": side.rows,
+        "digest": side.digest,
+        "step_kind": side.step_kind,
+        "target": side.target,
+        "target_type": side.target_type,
+        "success": side.success,
+    }

@@ -1,0 +1,134 @@
+"""Whether the log in the catalog is the one that was signed and last seen; holding the value means yes.
+
+The key that signs heads is named by the event at index 0. That event is believed because of something
+outside the home: the pin, a key the caller brings, or the caller's explicit wish to trust on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contracts.errors import MalformedError, TamperError, UnknownKeyError, VerificationError
+from ledger import events, pin, tree
+from ledger.event_types import KeyEvent
+from ledger.home import Home
+from ledger.index import Index
+from ledger.index_rows import HeadRow
+from ledger.keys import PublicKey, key_id
+from ledger.notes import TreeHead, verify_head
+from ledger.pin import Pin
+from ledger.vkey import VerifierKey, parse_vkey
+
+HEAD_ROLE = "head"
+
+
+@dataclass(frozen=True)
+class CheckedHead:
+    """A verified head, the leaf hashes its root was recomputed from, and the pin it was held against."""
+
+    row: HeadRow
+    head: TreeHead
+    vkey: VerifierKey
+    leaves: Sequence[bytes]
+    pin: Pin | None
+
+
+def head_key(index: Index) -> VerifierKey:
+    """The key the event at index 0 names for signing heads; says nothing about whether to trust it."""
+    first = next(index.events(0, 1), None)
+    event = None if first is None else events.decode(first.data)
+    if not isinstance(event, KeyEvent) or event.role != HEAD_ROLE:
+        raise MalformedError(
+            "the log does not begin with the key of its heads", where="event 0", expected="a key event"
+        )
+    return parse_vkey(event.vkey)
+
+
+def check(
+    home: Home,
+    index: Index,
+    *,
+    key: PublicKey | None = None,
+    trust_first: bool = False,
+    at: int | None = None,
+) -> CheckedHead:
+    """The newest head, or the one of size `at`, after these steps have all passed.
+
+    1. The key of event 0 is the pinned one; without a pin it is `key`, or anything when `trust_first`.
+       A `key` that is given must be it in any case.
+    2. That key signed the newest head, for the origin the home's settings name.
+    3. Stored size and root of the head are those in the note.
+    4. There are exactly as many events as the head says, and its root follows from their leaf hashes.
+    5. The pin, where there is one, is no larger than the head and a prefix of it.
+    6. For an older head, steps 2 to 4 again, with its own size.
+    """
+    vkey = head_key(index)
+    known = pin.load(home.origin)
+    _trust(home, vkey, known, key, trust_first)
+    newest = index.head()
+    head = _signed(home, newest, vkey)
+    leaves = index.leaves(newest.size)
+    _same_events(newest, head, leaves, index.event_count())
+    if known is not None:
+        pin.check(known, head, leaves)
+    if at is None or at == newest.size:
+        return CheckedHead(newest, head, vkey, leaves, known)
+    older = index.head(at)
+    head, leaves = _signed(home, older, vkey), leaves[: older.size]
+    _same_events(older, head, leaves, older.size)
+    return CheckedHead(older, head, vkey, leaves, known)
+
+
+def _trust(
+    home: Home, vkey: VerifierKey, known: Pin | None, key: PublicKey | None, trust_first: bool
+) -> None:
+    if known is not None and known.vkey != str(vkey):
+        raise UnknownKeyError(
+            "the log names another key for its heads than the pinned one", where=home.path,
+            expected=_short(parse_vkey(known.vkey)), got=_short(vkey),
+        )  # fmt: skip
+    if key is not None and key.raw != vkey.public:
+        raise UnknownKeyError(
+            "the key is not the one that signs the heads of this log", where=home.path,
+            expected=_short(vkey), got=key_id(key)[:16],
+        )  # fmt: skip
+    if known is None and key is None and not trust_first:
+        raise VerificationError(
+            f"nothing on this machine vouches for the log {home.origin}: it has no pin here", code="no-pin",
+            where=home.path,
+            next_step="give its public key with --key, or accept it as it is with --trust-first",
+        )  # fmt: skip
+
+
+def _signed(home: Home, row: HeadRow, vkey: VerifierKey) -> TreeHead:
+    where = f"head of size {row.size}"
+    try:
+        head = verify_head(row.note, [vkey], home.origin)
+    except VerificationError as error:
+        error.where = error.where or where
+        raise
+    if head.size != row.size or "sha256:" + head.root.hex() != row.root:
+        raise TamperError("stored head differs from its signed note", kind="catalog", where=where)
+    return head
+
+
+def _same_events(row: HeadRow, head: TreeHead, leaves: Sequence[bytes], stored: int) -> None:
+    if stored > head.size:
+        raise TamperError(
+            "events follow the newest signed head", kind="unsigned-tail", where=f"event {head.size}",
+            expected=f"{head.size} events", got=stored,
+        )  # fmt: skip
+    if stored < head.size or len(leaves) != head.size:
+        raise TamperError(
+            "events before the newest head are missing", kind="catalog",
+            expected=f"{head.size} events", got=min(stored, len(leaves)),
+        )  # fmt: skip
+    if tree.root(leaves) != head.root:
+        raise TamperError(
+            "the events do not lead to the signed root", kind="tree", where=f"head of size {row.size}"
+        )
+
+
+def _short(vkey: VerifierKey) -> str:
+    return key_id(PublicKey(vkey.public))[:16]

@@ -1,0 +1,174 @@
+"""Appending to the log: the one transaction that makes events part of the ledger, and what follows it.
+
+Objects are durable before it begins. Inside it the old head is checked, events, derived rows and the new
+signed head are added, and the commit makes all of them visible at once. Then the tiles and the checkpoint
+are published and the pin moves; whatever a crash leaves undone of that, the next writer or `repair` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from contracts.digest import blake3_digest
+from contracts.errors import StorageError
+from ledger import catalog, derive, durable, events, heads, lock, pin, publish, tree
+from ledger.event_types import Event, KeyEvent
+from ledger.heads import HEAD_ROLE
+from ledger.home import Home
+from ledger.index import Index
+from ledger.keys import SigningKey
+from ledger.notes import TreeHead, sign_head
+from ledger.objects import Objects, list_name
+from ledger.pin import Pin
+from ledger.vkey import VerifierKey
+
+LOCK_FILE = "writer.lock"
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What a builder of events may see: the ledger as it is, with every other writer locked out."""
+
+    home: Home
+    index: Index
+    size: int
+
+    @property
+    def objects(self) -> Objects:
+        """The object store; what the events name must be in it."""
+        return self.home.objects
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The head after a commit; events `first_index` up to `size` are new, none when the two are equal."""
+
+    size: int
+    first_index: int
+    root: str
+    note: bytes
+    warnings: tuple[str, ...] = ()
+
+
+def commit(
+    home: Home,
+    key: SigningKey,
+    build: Callable[[Transaction], Sequence[Event]],
+    *,
+    wait: float = lock.WAIT,
+) -> Commit:
+    """Appends the events that `build` returns after looking at the present state; none is fine.
+
+    StorageError `locked` when another writer does not finish within `wait` seconds; UnknownKeyError when
+    `key` is not the one that signs this log; TamperError when the log is not what was signed or pinned.
+    Nothing is appended in any of these cases. What fails after the commit is a warning: it is recorded.
+    """
+    with writer(home, wait):
+        with catalog.writing(home.catalog, wait) as session, Index.open(home) as index:
+            checked = heads.check(home, index, key=key.public)
+            publish.check(home.objects, checked)
+            made = build(Transaction(home, index, checked.head.size))
+            rows, leaves = _rows(home.objects, made, checked.leaves)
+            note, warnings = checked.row.note, _clock(index, made)
+            if made:
+                note = _signed(home.origin, [*checked.leaves, *leaves], key, rows)
+                catalog.append(session, rows)
+            durable.crash_point("appended")
+        durable.crash_point("committed")
+        first = checked.head.size
+        head = Pin(home.origin, str(checked.vkey), note)
+        warnings += finish(home, head)
+    return Commit(head.head.size, first, "sha256:" + head.head.root.hex(), note, warnings)
+
+
+def begin(home: Home, key: SigningKey) -> Pin:
+    """The first event and head of a new home: the key that signs it. Returns what to pin."""
+    vkey = VerifierKey(home.origin, key.public.raw)
+    rows, leaves = _rows(home.objects, [KeyEvent(HEAD_ROLE, str(vkey))], [])
+    note = _signed(home.origin, leaves, key, rows)
+    catalog.create(home.catalog)
+    with catalog.writing(home.catalog) as session:
+        catalog.append(session, rows)
+    head = Pin(home.origin, str(vkey), note)
+    with Index.open(home) as index:
+        publish.publish(home.objects, index, head)
+    return head
+
+
+def writer(home: Home, wait: float = lock.WAIT) -> ExitStack:
+    """Keeps out every other writer of this home, and of copies of it that share its pin."""
+    with ExitStack() as stack:
+        stack.enter_context(lock.hold(home.path / LOCK_FILE, wait))
+        shared = pin.config_file(home.origin, ".lock")
+        with durable.storage("locking the pin", shared):
+            shared.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stack.enter_context(lock.hold(shared, wait))
+        return stack.pop_all()
+
+
+def finish(home: Home, head: Pin) -> tuple[str, ...]:
+    """Publishes the log up to a committed head and moves the pin; a failing disk becomes a warning."""
+    try:
+        with Index.open(home) as index:
+            publish.publish(home.objects, index, head)
+        durable.crash_point("published")
+        if pin.load(head.origin) != head:
+            pin.store(head)
+    except StorageError as error:
+        return (f"recorded, but not yet published: {error}; `ledger repair` finishes it",)
+    durable.crash_point("pinned")
+    return ()
+
+
+def _rows(
+    objects: Objects, made: Sequence[Event], before: Sequence[bytes]
+) -> tuple[dict[str, list[derive.Row]], list[bytes]]:
+    """The table rows of new events, `event` first, and the leaf hashes among them."""
+
+    def store(data: bytes) -> str:
+        digest = blake3_digest(data)
+        objects.put(list_name(digest), data)
+        return digest
+
+    rows: dict[str, list[derive.Row]] = {"event": []}
+    leaves: list[bytes] = []
+    for place, event in enumerate((events.fit(event, store) for event in made), len(before)):
+        for name in events.object_names(event):
+            if not objects.exists(name):
+                raise StorageError(
+                    "an object of a new event is gone", code="missing-object", where=name,
+                    next_step="run the command again",
+                )  # fmt: skip
+        data = events.encode(event)
+        leaves.append(tree.leaf_hash(data))
+        rows["event"].append(
+            {
+                "leaf_index": place,
+                "leaf_hash": leaves[-1],
+                "type": event.type,
+                "time": event.time,
+                "data": data,
+            }
+        )
+        for table, items in derive.rows(place, event, objects).items():
+            rows.setdefault(table, []).extend(items)
+    return rows, leaves
+
+
+def _signed(
+    origin: str, leaves: Sequence[bytes], key: SigningKey, rows: dict[str, list[derive.Row]]
+) -> bytes:
+    """The note of the new head, which joins the rows."""
+    head = TreeHead(origin, len(leaves), tree.root(leaves))
+    note = sign_head(head, key)
+    rows["head"] = [{"size": head.size, "root": head.root, "note": note}]
+    return note
+
+
+def _clock(index: Index, made: Sequence[Event]) -> tuple[str, ...]:
+    """Time is informative: a clock that went backwards is worth a word, not a refusal."""
+    last = next(index.events(index.size - 1, index.size)).time
+    early = [event.time for event in made if event.time < last]
+    return (f"the clock is behind the log: {early[0]} comes after {last}",) if early else ()

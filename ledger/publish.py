@@ -1,0 +1,114 @@
+"""The log as files anybody can serve: tiles and entries, every signed head, and last of all the checkpoint.
+
+They follow the catalog and never lead it. A checkpoint that is there speaks only of files that are there
+too, so a reader between two steps sees the log as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from contracts.errors import MalformedError, TamperError, VerificationError
+from ledger import durable, tree
+from ledger.heads import CheckedHead
+from ledger.index import Index
+from ledger.notes import TreeHead, verify_head
+from ledger.objects import Objects
+from ledger.pin import Pin
+from ledger.tiles import HEIGHT, WIDTH, Tile, bundle_bytes, tile_bytes, tiles
+from ledger.vkey import VerifierKey
+
+CHECKPOINT = "log/checkpoint"
+REPAIR = "run `ledger repair` to publish the log again from the catalog"
+
+
+def head_name(size: int) -> str:
+    """The file with the signed head of that size."""
+    return f"log/heads/{size}"
+
+
+def published(objects: Objects, vkey: VerifierKey | str, origin: str) -> TreeHead | None:
+    """The verified head in the checkpoint, None where nothing was published yet."""
+    if not objects.exists(CHECKPOINT):
+        return None
+    try:
+        return verify_head(objects.read(CHECKPOINT, limit=1 << 18), [vkey], origin)
+    except VerificationError as error:
+        error.where = error.where or CHECKPOINT
+        error.next_step = error.next_step or REPAIR
+        raise
+
+
+def check(objects: Objects, checked: CheckedHead) -> TreeHead | None:
+    """The published head, which must be a prefix of the checked one."""
+    found = published(objects, checked.vkey, checked.head.origin)
+    if found is None:
+        return None
+    if found.size > checked.head.size:
+        raise TamperError(
+            "the catalog is behind the published log", kind="rolled-back-head", where=CHECKPOINT,
+            expected=f"at least {found.size} events", got=checked.head.size,
+            next_step="restore the newest copy of the catalog, or run `ledger rebuild`",
+        )  # fmt: skip
+    if tree.root(checked.leaves[: found.size]) != found.root:
+        raise TamperError("the published log is another log", kind="tree", where=CHECKPOINT)
+    return found
+
+
+def publish(objects: Objects, index: Index, head: Pin, *, afresh: bool = False) -> int:
+    """Brings the published files up to a committed head; returns how many were written.
+
+    Only what the published checkpoint lacks is written; everything, when `afresh`.
+    """
+    old = None if afresh else published(objects, head.vkey, head.origin)
+    since, size = (old.size if old else 0), head.head.size
+    if since > size:
+        raise AssertionError("a committed head is never behind the published one")
+    if old is not None and since == size:
+        return 0
+    written = 0
+    read = tree.leaves_reader(index.leaves(size))
+    for tile in tiles(size, since):
+        if tile.level is None:
+            data = bundle_bytes([event.data for event in index.events(tile.start, tile.stop)])
+        else:
+            data = tile_bytes(tile, read)
+        objects.publish(f"log/{tile.path}", data)
+        written += 1
+    for signed in index.heads():
+        if since < signed <= size:
+            objects.publish(head_name(signed), index.head(signed).note)
+            written += 1
+    durable.crash_point("tiles-published")
+    objects.publish(CHECKPOINT, head.note)
+    for name in superseded(objects, since, size):
+        objects.remove(name)
+    return written + 1
+
+
+def superseded(objects: Objects, since: int, size: int) -> Iterator[str]:
+    """Partial files that neither the head of `size` nor a reader who still holds that of `since` needs."""
+    for level in (None, *range(0, 64 // HEIGHT)):
+        old, new = (n >> HEIGHT * (level or 0) for n in (since, size))
+        if new == 0:
+            return
+        index = old // WIDTH
+        kept = {
+            Tile(level, index, width).path
+            for width in (old % WIDTH, min(new - index * WIDTH, WIDTH))
+            if width
+        }
+        folder = f"log/{Tile(level, index, 1).path.rpartition('/')[0]}"
+        yield from (name for name in list(objects.list(folder)) if name.removeprefix("log/") not in kept)
+
+
+def partial_names(objects: Objects, size: int) -> Iterator[str]:
+    """Every published partial file that the head of `size` alone does not need."""
+    needed = {f"log/{tile.path}" for tile in tiles(size)}
+    for name in objects.list("log/tile"):
+        try:
+            tile = Tile.parse(name.removeprefix("log/"))
+        except MalformedError:
+            continue
+        if tile.width < WIDTH and name not in needed:
+            yield name

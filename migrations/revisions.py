@@ -1,0 +1,6 @@
+"""The revisions of the catalog this version knows, oldest first; cheap to import for readers."""
+
+from __future__ import annotations
+
+REVISIONS = ("0001",)
+LATEST = REVISIONS[-1]

@@ -1,0 +1,33 @@
+"""Brings a catalog to the newest revision, or refuses one that a newer program wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+
+from migrations.engine import engine
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Creates or extends the tables of the catalog at `url`, all or nothing; never touches a row.
+
+    Raises alembic's CommandError for a catalog at a revision this version does not know.
+    """
+    made = engine(url)
+    try:
+        with made.begin() as connection:
+            config = Config()
+            config.set_main_option("script_location", str(Path(__file__).parent))
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+    finally:
+        made.dispose()
+
+
+def current(connection: sa.Connection) -> str | None:
+    """The revision a catalog stands at; None for an empty database."""
+    return MigrationContext.configure(connection).get_current_revision()
