@@ -119,6 +119,10 @@ class RefusedSide(Derived, table=True):
     reason: str
     faults: str
     rows: int
+    absent: int
+    duplicated: int
+    failed: int
+    unknown: int
     digest: str
     step_kind: str | None
     target: str | None

@@ -58,7 +58,7 @@ _SEGMENT = (
 )
 _REFUSED = (
     "event, ordinal, trajectory_id, step, view_source, channel, acquisition_id, reason, faults, rows, "
-    "digest, step_kind, target, target_type, success"
+    "absent, duplicated, failed, unknown, digest, step_kind, target, target_type, success"
 )
 
 

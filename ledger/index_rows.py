@@ -152,12 +152,12 @@ def read_refused(row: Sequence[Any]) -> RefusedRow:
     """A refused side from its columns in the order of the table."""
     (
         event, ordinal, trajectory_id, step, view_source, channel, acquisition_id, reason, faults, rows,
-        digest, step_kind, target, target_type, success,
+        absent, duplicated, failed, unknown, digest, step_kind, target, target_type, success,
     ) = row  # fmt: skip
     return RefusedRow(
         event, ordinal, trajectory_id, step, view_source, channel, acquisition_id, reason,
-        decode_faults(_list(faults)), rows, digest, step_kind, target, target_type,
-        None if success is None else bool(success),
+        decode_faults(_list(faults)), rows, absent, duplicated, failed, unknown, digest, step_kind, target,
+        target_type, None if success is None else bool(success),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,10 +11,7 @@ from contracts.errors import MalformedError
 from ledger.events import list_bytes
 from ledger.fields import Fields
 
-KEYS = (
-    "trajectory_id", "step", "view_source", "channel", "acquisition_id", "reason", "rows", "digest",
-    "step_kind", "target", "target_type", "success",
-)  # fmt: skip
+_OPTIONAL = ("step_kind", "target", "target_type", "success")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """A side that a contract refused, by the leaf index of the refusal and its place in that list."""
+    """A side that a contract refused, by the leaf index of the refusal and its place in that list.
+
+    `faults` are the first of each endpoint; the four counts are over all its cells.
+    """
 
     event: int
     ordinal: int
@@ -41,6 +41,10 @@ class RefusedRow:
     reason: str
     faults: tuple[Fault, ...]
     rows: int
+    absent: int
+    duplicated: int
+    failed: int
+    unknown: int
     digest: str
     step_kind: str | None
     target: str | None
@@ -53,60 +57,23 @@ class RefusedRow:
         return self.trajectory_id, self.step, self.view_source, self.channel, self.acquisition_id
 
 
-class FaultLike(Protocol):
-    """What a contract says about one faulty cell."""
-
-    @property
-    def endpoint(self) -> str: ...
-    @property
-    def layout(self) -> int: ...
-    @property
-    def candidate(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-
-
 class SideLike(Protocol):
-    """What a contract says about one refused side."""
+    """A refused side that a contract names (`contracts.refusals.RefusedSide`)."""
 
-    @property
-    def trajectory_id(self) -> str: ...
-    @property
-    def step(self) -> int: ...
-    @property
-    def view_source(self) -> str: ...
-    @property
-    def channel(self) -> str: ...
-    @property
-    def acquisition_id(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def faults(self) -> Sequence[FaultLike]: ...
-    @property
-    def rows(self) -> int: ...
-    @property
-    def digest(self) -> str: ...
-    @property
-    def step_kind(self) -> str | None: ...
-    @property
-    def target(self) -> str | None: ...
-    @property
-    def target_type(self) -> str | None: ...
-    @property
-    def success(self) -> bool | None: ...
+    def as_object(self) -> dict[str, object]:
+        """The side as one JSON object; absent parts are left out."""
 
 
 def encode_index(sides: Iterable[SideLike]) -> bytes:
     """The canonical bytes of a list of refused sides, in the order given."""
-    return list_bytes(
-        [{key: getattr(side, key) for key in KEYS} | {"faults": encode_faults(side.faults)} for side in sides]
-    )
+    return list_bytes([side.as_object() for side in sides])
 
 
-def encode_faults(faults: Iterable[FaultLike]) -> list[list[object]]:
-    """Faulty cells as JSON lists of four."""
-    return [[fault.endpoint, fault.layout, fault.candidate, fault.kind] for fault in faults]
+def encode_faults(faults: Iterable[Fault]) -> list[dict[str, object]]:
+    """Faulty cells as JSON objects."""
+    return [
+        {"endpoint": f.endpoint, "layout": f.layout, "candidate": f.candidate, "kind": f.kind} for f in faults
+    ]
 
 
 def decode_index(data: bytes, event: int) -> tuple[RefusedRow, ...]:
@@ -121,21 +88,24 @@ def decode_index(data: bytes, event: int) -> tuple[RefusedRow, ...]:
 
 
 def decode_faults(value: object) -> tuple[Fault, ...]:
-    """The faulty cells of JSON lists of four."""
+    """The faulty cells of a list of JSON objects."""
     if not isinstance(value, list):
         raise MalformedError("faults of a refused side are not a list")
     return tuple(_fault(item) for item in value)
 
 
-def _fault(value: object) -> Fault:
-    match value:
-        case [str(endpoint), int(layout), str(candidate), str(kind)]:
-            return Fault(endpoint, layout, candidate, kind)
-    raise MalformedError("faulty cell is not right", expected="[endpoint, layout, candidate, kind]")
+def _fault(item: object) -> Fault:
+    fields = Fields.of(item, "faulty cell")
+    fault = Fault(
+        fields.text("endpoint"), fields.whole("layout"), fields.text("candidate"), fields.text("kind")
+    )
+    fields.close()
+    return fault
 
 
 def _row(item: object, event: int, ordinal: int) -> RefusedRow:
     fields = Fields.of(item, "refused side")
+    fields.left = dict.fromkeys(_OPTIONAL) | fields.left
     row = RefusedRow(
         event=event,
         ordinal=ordinal,
@@ -147,17 +117,15 @@ def _row(item: object, event: int, ordinal: int) -> RefusedRow:
         reason=fields.text("reason"),
         faults=decode_faults(fields.take("faults")),
         rows=fields.whole("rows"),
+        absent=fields.whole("absent"),
+        duplicated=fields.whole("duplicated"),
+        failed=fields.whole("failed"),
+        unknown=fields.whole("unknown"),
         digest=fields.digest("digest", "blake3"),
         step_kind=fields.optional_text("step_kind"),
         target=fields.optional_text("target"),
         target_type=fields.optional_text("target_type"),
-        success=_truth(fields.take("success")),
+        success=fields.optional_truth("success"),
     )
     fields.close()
     return row
-
-
-def _truth(value: object) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    raise MalformedError("`success` of a refused side is not right", expected="true, false or null")
