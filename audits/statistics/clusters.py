@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from audits.statistics.cohort import Cohort
 
 
-def _squared_error(cohort: Cohort, vector: Vector) -> Fraction | None:
+def squared_error(cohort: Cohort, vector: Vector) -> Fraction | None:
     """CR1 squared, exactly: C/(C-1) sum_c (sum_{i in c} (x_i - m))^2 / n^2; None below two clusters."""
     if cohort.clusters < 2:
         return None
@@ -32,7 +32,7 @@ def _squared_error(cohort: Cohort, vector: Vector) -> Fraction | None:
 
 def cr1(cohort: Cohort, vector: Vector) -> float | None:
     """The CR1 standard error of the mean over rows; None below two clusters."""
-    squared = _squared_error(cohort, vector)
+    squared = squared_error(cohort, vector)
     return None if squared is None else sqrt(exact.rounded(squared))
 
 
@@ -41,7 +41,7 @@ def design_effect(cohort: Cohort, vector: Vector) -> float | None:
 
     None below two clusters or where all rows are equal.
     """
-    squared, rows = _squared_error(cohort, vector), cohort.rows
+    squared, rows = squared_error(cohort, vector), cohort.rows
     if squared is None:
         return None
     values = vector.numerators.tolist()
