@@ -1,20 +1,56 @@
-"""Cluster-robust spread of a mean, its design effect, and how many clusters a question would need.
+"""What single clusters do to a mean: leaving each out, the CR1 error, and how many a question would need.
 
-Source: STATISTICS transport rows 23 and 27.
+Source: STATISTICS transport rows 7, 23 and 27.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from audits.statistics import exact
+from audits.statistics.cohort import Cohort
 from audits.statistics.estimate import Interval
 from audits.statistics.vectors import Vector
 
-if TYPE_CHECKING:
-    from audits.statistics.cohort import Cohort
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """The smallest and largest mean, the cluster left out for each, and whether no sign changes."""
+
+    min: float
+    min_without: int
+    max: float
+    max_without: int
+    sign_kept: bool
+
+
+def leave_one_out(cohort: Cohort, vector: Vector) -> LeaveOneOut | None:
+    """The range of the mean without each cluster in turn; None below two clusters.
+
+    Of several clusters with the same effect the first is named. The sign is kept when every such mean has
+    the strict sign of the whole, or when all of them are 0 as it is.
+    """
+    if cohort.clusters < 2:
+        return None
+    whole = exact.total(vector.numerators)
+    rest = exact.add(
+        np.full(cohort.clusters, whole, dtype=np.int64 if abs(whole) < 1 << 62 else object),
+        exact.times(cohort.sums(vector.numerators), -1),
+    )
+    means = exact.divide(rest, cohort.rows - cohort.sizes, vector.denominator).values
+    low, high = int(np.argmin(means)), int(np.argmax(means))
+    sign = (whole > 0) - (whole < 0)
+    return LeaveOneOut(
+        min=float(means[low]),
+        min_without=low,
+        max=float(means[high]),
+        max_without=high,
+        sign_kept=bool(np.all(np.sign(rest) == sign)),
+    )
 
 
 def squared_error(cohort: Cohort, vector: Vector) -> Fraction | None:
