@@ -22,6 +22,7 @@ from ledger.events import (
     RevocationEvent,
     SegmentEvent,
     Source,
+    decode,
     list_bytes,
     plain_text,
     scope_rows,
@@ -34,6 +35,16 @@ Row = dict[str, object]
 Rows = Mapping[str, list[Row]]
 T = TypeVar("T")
 MAX_SPEC = 64 * 1024 * 1024
+
+
+def add(into: dict[str, list[Row]], place: int, data: bytes, leaf: bytes, objects: Objects) -> None:
+    """Adds the row of the event itself, and of everything derived from it, to the rows of a transaction."""
+    event = decode(data)
+    stored: Row = {
+        "leaf_index": place, "leaf_hash": leaf, "type": event.type, "time": event.time, "data": data,
+    }  # fmt: skip
+    for table, items in {"event": [stored], **rows(place, event, objects)}.items():
+        into.setdefault(table, []).extend(items)
 
 
 def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:

@@ -65,7 +65,7 @@ def check(
     """
     vkey = head_key(index)
     known = pin.load(home.origin)
-    _trust(home, vkey, known, key, trust_first)
+    trust(home, vkey, known, key, trust_first)
     newest = index.head()
     head = _signed(home, newest, vkey)
     leaves = index.leaves(newest.size)
@@ -80,9 +80,7 @@ def check(
     return CheckedHead(older, head, vkey, leaves, known)
 
 
-def _trust(
-    home: Home, vkey: VerifierKey, known: Pin | None, key: PublicKey | None, trust_first: bool
-) -> None:
+def trust(home: Home, vkey: VerifierKey, known: Pin | None, key: PublicKey | None, trust_first: bool) -> None:
     if known is not None and known.vkey != str(vkey):
         raise UnknownKeyError(
             "the log names another key for its heads than the pinned one", where=home.path,

@@ -132,7 +132,7 @@ def _rows(
         objects.put(list_name(digest), data)
         return digest
 
-    rows: dict[str, list[derive.Row]] = {"event": []}
+    rows: dict[str, list[derive.Row]] = {}
     leaves: list[bytes] = []
     for place, event in enumerate((events.fit(event, store) for event in made), len(before)):
         for name in events.object_names(event):
@@ -143,17 +143,7 @@ def _rows(
                 )  # fmt: skip
         data = events.encode(event)
         leaves.append(tree.leaf_hash(data))
-        rows["event"].append(
-            {
-                "leaf_index": place,
-                "leaf_hash": leaves[-1],
-                "type": event.type,
-                "time": event.time,
-                "data": data,
-            }
-        )
-        for table, items in derive.rows(place, event, objects).items():
-            rows.setdefault(table, []).extend(items)
+        derive.add(rows, place, data, leaves[-1], objects)
     return rows, leaves
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contracts.errors import MalformedError, TamperError, VerificationError
+from contracts.errors import TamperError, VerificationError
 from ledger import durable, tree
 from ledger.heads import CheckedHead
 from ledger.index import Index
@@ -55,35 +55,32 @@ def check(objects: Objects, checked: CheckedHead) -> TreeHead | None:
     return found
 
 
-def publish(objects: Objects, index: Index, head: Pin, *, afresh: bool = False) -> int:
-    """Brings the published files up to a committed head; returns how many were written.
+def publish(objects: Objects, index: Index, head: Pin) -> None:
+    """Brings the published files up to a committed head; only what the checkpoint lacks is written."""
+    old = published(objects, head.vkey, head.origin)
+    since = old.size if old else 0
+    if old is None or since < head.head.size:
+        for name, data in files(index, head, since):
+            objects.publish(name, data)
+        for name in superseded(objects, since, head.head.size):
+            objects.remove(name)
 
-    Only what the published checkpoint lacks is written; everything, when `afresh`.
-    """
-    old = None if afresh else published(objects, head.vkey, head.origin)
-    since, size = (old.size if old else 0), head.head.size
-    if since > size:
-        raise AssertionError("a committed head is never behind the published one")
-    if old is not None and since == size:
-        return 0
-    written = 0
+
+def files(index: Index, head: Pin, since: int = 0) -> Iterator[tuple[str, bytes]]:
+    """The files and bytes that a head adds to what one of size `since` published, in the order to write."""
+    size = head.head.size
     read = tree.leaves_reader(index.leaves(size))
     for tile in tiles(size, since):
         if tile.level is None:
             data = bundle_bytes([event.data for event in index.events(tile.start, tile.stop)])
         else:
             data = tile_bytes(tile, read)
-        objects.publish(f"log/{tile.path}", data)
-        written += 1
+        yield f"log/{tile.path}", data
     for signed in index.heads():
         if since < signed <= size:
-            objects.publish(head_name(signed), index.head(signed).note)
-            written += 1
+            yield head_name(signed), index.head(signed).note
     durable.crash_point("tiles-published")
-    objects.publish(CHECKPOINT, head.note)
-    for name in superseded(objects, since, size):
-        objects.remove(name)
-    return written + 1
+    yield CHECKPOINT, head.note
 
 
 def superseded(objects: Objects, since: int, size: int) -> Iterator[str]:
@@ -100,15 +97,3 @@ def superseded(objects: Objects, since: int, size: int) -> Iterator[str]:
         }
         folder = f"log/{Tile(level, index, 1).path.rpartition('/')[0]}"
         yield from (name for name in list(objects.list(folder)) if name.removeprefix("log/") not in kept)
-
-
-def partial_names(objects: Objects, size: int) -> Iterator[str]:
-    """Every published partial file that the head of `size` alone does not need."""
-    needed = {f"log/{tile.path}" for tile in tiles(size)}
-    for name in objects.list("log/tile"):
-        try:
-            tile = Tile.parse(name.removeprefix("log/"))
-        except MalformedError:
-            continue
-        if tile.width < WIDTH and name not in needed:
-            yield name

@@ -1,0 +1,204 @@
+"""A new catalog from the published log and the objects: the catalog is an index, not the evidence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.errors import LedgerError, MalformedError, StorageError, TamperError, VerificationError
+from ledger import catalog, derive, durable, events, heads, lock, log, pin, publish, tree
+from ledger.catalog_file import journal
+from ledger.event_types import KeyEvent
+from ledger.home import Home
+from ledger.index import Index
+from ledger.keys import PublicKey
+from ledger.notes import TreeHead, verify_head
+from ledger.objects import Objects
+from ledger.tiles import parse_bundle, tiles
+from ledger.vkey import VerifierKey, parse_vkey
+
+BATCH = 1000
+MAX_BUNDLE = 256 * (2 + 0xFFFF)
+HEADS = "log/heads"
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The head of the new catalog, how many heads it has, where the old catalog stands, what was left out."""
+
+    size: int
+    root: str
+    heads: int
+    kept: Path | None
+    left_out: tuple[str, ...]
+
+
+def rebuild(
+    home: Home, *, key: PublicKey | None = None, trust_first: bool = False, wait: float = lock.WAIT
+) -> Rebuilt:
+    """Makes the catalog again, every other writer locked out, and keeps the old one beside it.
+
+    1. The checkpoint is signed by the key of event 0, which the pin, `key` or `trust_first` vouch for.
+    2. The entries lead to its root; the pin is a prefix of it.
+    3. A catalog that still verifies is not further than the checkpoint: else `repair` has to publish first.
+    4. Older signed heads that are prefixes are taken over; others are named and left out.
+    5. Rows are derived from events and objects as a writer derives them, into a new file, then renamed.
+    """
+    with log.writer(home, wait):
+        objects = home.objects
+        entries = _entries(objects)
+        vkey = _vkey(entries)
+        heads.trust(home, vkey, pin.load(home.origin), key, trust_first)
+        head = publish.published(objects, vkey, home.origin)
+        leaves = [tree.leaf_hash(entry) for entry in entries]
+        if head is None or tree.root(leaves) != head.root:
+            raise TamperError(
+                "published entries do not lead to the signed root", kind="tree", where="log/tile"
+            )
+        known = pin.load(home.origin)
+        if known is not None:
+            pin.check(known, head, leaves)
+        _refuse_newer(home, head, key, trust_first)
+        signed, left_out = _heads(objects, vkey, home.origin, leaves)
+        new = home.catalog.with_name(durable.temporary_name(".catalog"))
+        try:
+            _fill(new, objects, entries, leaves, signed)
+            durable.crash_point("catalog-rebuilt")
+            kept = _swap(home.catalog, new)
+        finally:
+            for path in (new, journal(new)):
+                path.unlink(missing_ok=True)
+        log.finish(home, pin.Pin(home.origin, str(vkey), objects.read(publish.CHECKPOINT)))
+        return Rebuilt(head.size, "sha256:" + head.root.hex(), len(signed), kept, left_out)
+
+
+def _entries(objects: Objects) -> list[bytes]:
+    """The events in the bundles, up to the size the checkpoint claims; nothing of it is trusted yet."""
+    if not objects.exists(publish.CHECKPOINT):
+        raise StorageError(
+            "nothing was published, so there is nothing to rebuild from", code="missing-file",
+            where=objects.root / publish.CHECKPOINT,
+        )  # fmt: skip
+    text = objects.read(publish.CHECKPOINT, limit=1 << 18).decode("utf-8", "replace").partition("\n\n")[0]
+    size = TreeHead.parse(text + "\n").size
+    found: list[bytes] = []
+    for tile in tiles(size):
+        if tile.level is None:
+            name = f"log/{tile.path}"
+            if not objects.exists(name):
+                raise TamperError("a published bundle is missing", kind="tree", where=name)
+            found.extend(parse_bundle(objects.read(name, limit=MAX_BUNDLE), tile))
+    return found
+
+
+def _vkey(entries: Sequence[bytes]) -> VerifierKey:
+    event = events.decode(entries[0]) if entries else None
+    if not isinstance(event, KeyEvent) or event.role != heads.HEAD_ROLE:
+        raise MalformedError("the log does not begin with the key of its heads", where="event 0")
+    return parse_vkey(event.vkey)
+
+
+def _refuse_newer(home: Home, head: TreeHead, key: PublicKey | None, trust_first: bool) -> None:
+    try:
+        with Index.open(home) as index:
+            checked = heads.check(home, index, key=key, trust_first=trust_first)
+    except LedgerError:
+        return  # a catalog that cannot be read or does not verify is what a rebuild is for
+    if checked.head.size > head.size:
+        raise StorageError(
+            "the catalog is sound and further than the published log", code="unpublished",
+            where=home.catalog, expected=f"size {head.size}", got=f"size {checked.head.size}",
+            next_step="run `ledger repair` first: a rebuild would lose the newest events",
+        )  # fmt: skip
+
+
+def _heads(
+    objects: Objects, vkey: VerifierKey, origin: str, leaves: Sequence[bytes]
+) -> tuple[dict[int, tuple[TreeHead, bytes]], tuple[str, ...]]:
+    """Every signed head that is a prefix of the log, the checkpoint among them; the names of the others."""
+    found: dict[int, tuple[TreeHead, bytes]] = {}
+    left_out = []
+    names = [publish.CHECKPOINT, *objects.list(HEADS)]
+    for name in names:
+        try:
+            note = objects.read(name, limit=1 << 18)
+            head = verify_head(note, [vkey], origin)
+        except VerificationError:
+            left_out.append(name)
+        else:
+            found.setdefault(head.size, (head, note))
+    roots = prefix_roots(leaves, found)
+    for size, (head, _) in list(found.items()):
+        if roots.get(size) != head.root:
+            left_out.append(publish.head_name(size))
+            del found[size]
+    return dict(sorted(found.items())), tuple(left_out)
+
+
+def prefix_roots(leaves: Sequence[bytes], sizes: Collection[int]) -> dict[int, bytes]:
+    """The roots of the first n leaves for many n, in one pass over the leaves."""
+    roots: dict[int, bytes] = {}
+    full: list[tuple[int, bytes]] = []  # the full subtrees so far, as (level, root), largest first
+    for size, leaf in enumerate(leaves, 1):
+        level, top = 0, leaf
+        while full and full[-1][0] == level:
+            top = tree.node_hash(full.pop()[1], top)
+            level += 1
+        full.append((level, top))
+        if size in sizes:
+            root = full[-1][1]
+            for _, left in reversed(full[:-1]):
+                root = tree.node_hash(left, root)
+            roots[size] = root
+    return roots
+
+
+def _fill(
+    path: Path, objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes],
+    signed: dict[int, tuple[TreeHead, bytes]],
+) -> None:  # fmt: skip
+    catalog.create(path)
+    with catalog.writing(path) as session:
+        for rows in _rows(objects, entries, leaves):
+            catalog.append(session, rows)
+        head_rows: list[derive.Row] = [
+            {"size": size, "root": head.root, "note": note} for size, (head, note) in signed.items()
+        ]
+        catalog.append(session, {"head": head_rows})
+
+
+def _rows(objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes]) -> Iterator[derive.Rows]:
+    """The rows of all events, in batches."""
+    for low in range(0, len(entries), BATCH):
+        rows: dict[str, list[derive.Row]] = {}
+        for place in range(low, min(low + BATCH, len(entries))):
+            derive.add(rows, place, entries[place], leaves[place], objects)
+        yield rows
+
+
+def _swap(old: Path, new: Path) -> Path | None:
+    """Puts the new catalog in the old one's place and keeps that under another name.
+
+    The old journal goes first: beside the new file SQLite would play it back into the wrong database.
+    """
+    with durable.storage("replacing the catalog", old):
+        kept = _free_name(old) if old.exists() else None
+        if kept is not None:
+            if journal(old).exists():
+                durable.replace(journal(old), journal(kept))
+            os.link(old, kept)
+            durable.sync(old.parent)
+        else:
+            journal(old).unlink(missing_ok=True)
+        durable.crash_point("catalog-kept")
+        durable.replace(new, old)
+    return kept
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    while (kept := path.with_name(f"{path.name}.old-{number}")).exists():
+        number += 1
+    return kept

@@ -1,0 +1,127 @@
+"""Finishing what a crash or a full disk left undone; the log itself is never touched.
+
+Everything here follows from the catalog's verified head. A catalog that does not verify is not repaired:
+evidence is for `verify` to name, and `rebuild` makes a catalog from the published log.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contracts.errors import StorageError, TamperError, VerificationError
+from ledger import catalog, durable, heads, lock, log, pin, publish, tree
+from ledger.catalog_file import journal
+from ledger.events import digests_in
+from ledger.heads import CheckedHead
+from ledger.home import Home
+from ledger.index import Index
+from ledger.keys import PublicKey
+from ledger.objects import digest_in
+from ledger.pin import Pin
+
+GRACE = 3600.0
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that was done: what kind, to which file."""
+
+    what: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What was done, what was left because a writer may still be at it, and files that are not ours."""
+
+    actions: tuple[Action, ...]
+    young: tuple[str, ...]
+    strays: tuple[str, ...]
+
+
+def repair(
+    home: Home,
+    *,
+    key: PublicKey | None = None,
+    trust_first: bool = False,
+    grace: float = GRACE,
+    wait: float = lock.WAIT,
+) -> Repair:
+    """Brings a home into order, every other writer locked out; a second call finds nothing to do.
+
+    1. An unfinished transaction is rolled back, an older catalog migrated.
+    2. The head is checked as `heads.check` does; its errors end the repair before anything is touched.
+    3. Published files that are missing or differ from the catalog are written again.
+    4. A pin that is behind moves forward; a missing one is made when `key` or `trust_first` vouch for it.
+    5. Staged files and objects that no event names are removed when older than `grace` seconds.
+    """
+    with log.writer(home, wait):
+        actions: list[Action] = []
+        if journal(home.catalog).exists():
+            actions.append(Action("rolled back an unfinished transaction", home.catalog.name))
+        with catalog.writing(home.catalog, wait):
+            pass
+        with Index.open(home) as index:
+            checked = heads.check(home, index, key=key, trust_first=trust_first)
+            head = Pin(home.origin, str(checked.vkey), checked.row.note)
+            actions += _publish(home, index, checked, head)
+            if checked.pin is None or checked.pin.head != checked.head:
+                pin.store(head)
+                actions.append(Action("moved the pin to the head", f"size {head.head.size}"))
+            named = set(_named(index))
+        young: list[str] = []
+        actions += _clear(home, named, time.time() - grace, young)
+        return Repair(tuple(actions), tuple(young), tuple(home.objects.strays()))
+
+
+def _publish(home: Home, index: Index, checked: CheckedHead, head: Pin) -> Iterator[Action]:
+    objects = home.objects
+    try:
+        publish.check(objects, checked)
+    except TamperError:
+        raise
+    except VerificationError as error:
+        yield Action(f"published again: it was damaged ({error.what})", publish.CHECKPOINT)
+    for name, data in publish.files(index, head):
+        try:
+            if objects.exists(name) and objects.read(name) == data:
+                continue
+        except StorageError:
+            objects.remove(name)
+        objects.publish(name, data)
+        yield Action("published", name)
+
+
+def _named(index: Index) -> Iterator[str]:
+    """Every digest an event names; an event whose bytes are not its leaf's could hide one, so it stops us."""
+    for event in index.events():
+        if tree.leaf_hash(event.data) != event.leaf:
+            raise TamperError(
+                "an event is not the one in the tree", kind="catalog", where=f"event {event.index}"
+            )
+        yield from digests_in(json.loads(event.data))
+
+
+def _clear(home: Home, named: set[str], before: float, young: list[str]) -> Iterator[Action]:
+    objects = home.objects
+    for path in objects.staged():
+        name = f"{path.parent.name}/{path.name}"
+        with durable.storage("clearing the staging directory", path):
+            if path.lstat().st_mtime > before:
+                young.append(name)
+                continue
+            path.unlink()
+        yield Action("removed a staged file", name)
+    for name in objects.list():
+        digest = digest_in(name)
+        if digest is None or digest in named:
+            continue
+        with durable.storage("removing an object", name):
+            if (objects.root / name).lstat().st_mtime > before:
+                young.append(name)
+                continue
+        objects.remove(name)
+        yield Action("removed an object that no event names", name)

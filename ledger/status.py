@@ -1,0 +1,225 @@
+"""What `ledger status`, `acquisition list` and `log` show, read from the catalog alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.errors import VerificationError
+from ledger import clock, events, heads, pin, publish
+from ledger.event_types import (
+    AcquisitionEvent,
+    AuditEvent,
+    ChannelEvent,
+    Event,
+    KeyEvent,
+    ObjectRef,
+    OtherEvent,
+    RefusalEvent,
+    RevocationEvent,
+    SegmentEvent,
+)
+from ledger.home import Home
+from ledger.index import Index
+from ledger.index_rows import RecordRow, RevocationRow
+from ledger.keys import PublicKey, key_id
+
+_HEX = 12
+
+
+@dataclass(frozen=True)
+class Status:
+    """A ledger at a glance.
+
+    `pinned` and `published` are the sizes of the pin and the checkpoint, None where there is none.
+    `fault` is why the head does not verify, None when it does. `refused_sides` counts refusals, also of
+    sides that came whole later. `time` is that of the newest event, `last_audit` with the time it was logged.
+    """
+
+    home: Path
+    origin: str
+    key_id: str
+    size: int
+    root: str
+    time: str
+    pinned: int | None
+    published: int | None
+    fault: VerificationError | None
+    entries: int
+    segments: int
+    channels: int
+    acquisitions: int
+    revoked: int
+    refused_sides: int
+    refused_rows: int
+    audits: int
+    last_audit: tuple[RecordRow, str] | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AcquisitionSummary:
+    """An acquisition: its channels by name, its entries and refused sides, whether and why it is revoked."""
+
+    id: str
+    kind: str
+    event: int
+    time: str
+    channels: tuple[str, ...]
+    entries: int
+    refused_sides: int
+    revocation: RevocationRow | None
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One event in one line."""
+
+    index: int
+    type: str
+    time: str
+    summary: str
+
+
+def status(home: Home) -> Status:
+    """The state of a home; a head that does not verify is reported in it, not raised."""
+    with Index.open(home) as index:
+        row = index.head()
+        fault, pinned, published = _trust(home, index)
+        segments, refusals, records = index.segments(), index.refusals(), index.records()
+        newest = next(index.events(row.size - 1, row.size))
+        last = None
+        if records:
+            last = (records[-1], next(index.events(records[-1].event, records[-1].event + 1)).time)
+        warnings = []
+        if newest.time > clock.now():
+            warnings.append(f"the newest event is from the future: {newest.time}; check the clock")
+        if published is not None and published < row.size:
+            warnings.append(f"published up to {published} of {row.size} events; run `ledger repair`")
+        if pinned is None and fault is None:
+            warnings.append("no pin on this machine: run `ledger verify --trust-first`, or give the key")
+        return Status(
+            home=home.path,
+            origin=home.origin,
+            key_id=key_id(PublicKey(heads.head_key(index).public)),
+            size=row.size,
+            root=row.root,
+            time=newest.time,
+            pinned=pinned,
+            published=published,
+            fault=fault,
+            entries=sum(segment.rows for segment in segments),
+            segments=len(segments),
+            channels=len({row.channel.fingerprint for row in index.channel_rows()}),
+            acquisitions=len(index.acquisitions()),
+            revoked=len({r.target_id for r in index.revocations() if r.target_kind == "acquisition"}),
+            refused_sides=sum(refusal.sides for refusal in refusals),
+            refused_rows=sum(refusal.rows for refusal in refusals),
+            audits=len(records),
+            last_audit=last,
+            warnings=tuple(warnings),
+        )
+
+
+def acquisitions(home: Home, at: int | None = None) -> tuple[AcquisitionSummary, ...]:
+    """Every acquisition in the order of its first sight."""
+    with Index.open(home) as index:
+        names: dict[str, str] = {}
+        for channel in index.channels(at).channels:
+            names.setdefault(channel.fingerprint, channel.reference)
+        entries: Counter[tuple[str, str]] = Counter()
+        used: dict[tuple[str, str], dict[str, None]] = {}
+        for segment in index.segments(at):
+            for part in segment.scope:
+                key = (part.acquisition, segment.kind)
+                entries[key] += part.rows
+                name = names.get(part.channel or "", "undeclared")
+                used.setdefault(key, {})[name] = None
+        refused: Counter[str] = Counter()
+        for side in index.refused_sides(at):
+            refused[side.acquisition_id] += 1
+            used.setdefault((side.acquisition_id, "transport"), {})[names.get(side.channel, "undeclared")] = (
+                None
+            )
+        revoked = {
+            row.target_id: row for row in reversed(index.revocations(at)) if row.target_kind == "acquisition"
+        }
+        times = {event.index: event.time for event in index.events(0, None if at is None else at)}
+        return tuple(
+            AcquisitionSummary(
+                id=row.id,
+                kind=row.kind,
+                event=row.event,
+                time=times[row.event],
+                channels=tuple(used.get((row.id, row.kind), ())),
+                entries=entries[row.id, row.kind],
+                refused_sides=refused[row.id] if row.kind == "transport" else 0,
+                revocation=revoked.get(row.id),
+            )
+            for row in index.acquisitions(at)
+        )
+
+
+def log_lines(home: Home, start: int = 0, stop: int | None = None) -> Iterator[LogLine]:
+    """The events from `start` up to, not including, `stop`, each in one line."""
+    with Index.open(home) as index:
+        for row in index.events(max(start, 0), None if stop is None else min(stop, index.size)):
+            yield LogLine(row.index, row.type, row.time, summary(events.decode(row.data)))
+
+
+def log_objects(home: Home, start: int = 0, stop: int | None = None) -> Iterator[dict[str, object]]:
+    """The same events as JSON objects, each with its index."""
+    with Index.open(home) as index:
+        for row in index.events(max(start, 0), None if stop is None else min(stop, index.size)):
+            yield {"index": row.index, **json.loads(row.data)}
+
+
+def summary(event: Event) -> str:
+    """What an event says, in a few words."""
+    match event:
+        case KeyEvent():
+            text = f"key for {event.role}: {event.vkey.rpartition('+')[0]}"
+        case ChannelEvent():
+            text = f"channel {event.name}@{event.version} {_short(event.fingerprint)}"
+        case AcquisitionEvent():
+            text = f"acquisition {event.id} ({event.kind})"
+        case SegmentEvent():
+            text = f"{event.rows} {event.kind} entries of {_sources(event)}, root {_short(event.root)}"
+        case RefusalEvent():
+            text = f"{event.sides} sides ({event.rows} rows) of {_sources(event)} refused"
+        case RevocationEvent():
+            text = f"{event.target_kind} {event.target_id} revoked: {event.reason}"
+        case AuditEvent():
+            text = f"{event.kind} audit, record {_short(event.record)}"
+        case OtherEvent():
+            text = f"{event.type}, kept for a later version"
+    return text
+
+
+def _sources(event: SegmentEvent | RefusalEvent) -> str:
+    if isinstance(event.sources, ObjectRef):
+        return "many files"
+    names = [source.name for source in event.sources]
+    return names[0] if len(names) == 1 else f"{len(names)} files"
+
+
+def _trust(home: Home, index: Index) -> tuple[VerificationError | None, int | None, int | None]:
+    """Why the head is not to be trusted, and the sizes of pin and checkpoint."""
+    pinned = published = None
+    try:
+        known = pin.load(home.origin)
+        pinned = known.head.size if known else None
+        checked = heads.check(home, index, trust_first=known is None)
+        found = publish.check(home.objects, checked)
+        published = found.size if found else 0
+    except VerificationError as error:
+        return error, pinned, published
+    return None, pinned, published
+
+
+def _short(digest: str) -> str:
+    algorithm, _, value = digest.partition(":")
+    return f"{algorithm}:{value[:_HEX]}"
