@@ -1,0 +1,84 @@
+"""A predictions file on its way in: its pairs, their probabilities and its positives, as columns.
+
+One line is one before/after pair. A value that is not what its place allows is null here and listed in
+`unread`, so a bad value is a finding with its line and not the end of the reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+ARMS = ("before", "after")
+# Text of a pair, as files spell it; absent is null.
+NAMES = (
+    "query_id",
+    "scenario",
+    "intervention",
+    "mode",
+    "variant",
+    "channel",
+    "acquisition_id",
+    "evidence_hash",
+)
+REQUIRED = ("year", "query_id", "scenario", "before", "after", "positive_labels")
+OPTIONAL = (
+    *("intervention", "mode", "channel", "acquisition_id", "variant", "evidence_hash", "label_order"),
+    *("before_request_hash", "after_request_hash", "before_label_mass", "after_label_mass"),
+    *("before_logits", "after_logits"),
+)
+KNOWN = frozenset((*REQUIRED, *OPTIONAL))
+# How a label mass is known: from the whole vocabulary, as a bound from the top k, or as the file claims it.
+MASS_KINDS = ("full", "lower-bound", "given")
+
+PAIRS = pa.schema(
+    [
+        pa.field("line", pa.int64()),
+        pa.field("year", pa.int64()),
+        *(pa.field(name, TEXT) for name in NAMES),
+        *(pa.field(f"{arm}_label_mass", pa.float64()) for arm in ARMS),
+        *(pa.field(f"{arm}_mass_kind", TEXT) for arm in ARMS),
+    ]
+)
+CELLS = pa.schema(
+    [
+        pa.field("pair", pa.int64()),
+        pa.field("arm", pa.int8()),
+        pa.field("label", TEXT),
+        pa.field("probability", pa.float64()),
+        pa.field("request_hash", TEXT),
+        pa.field("label_position", pa.int16()),
+    ]
+)
+POSITIVES = pa.schema([pa.field("pair", pa.int64()), pa.field("label", TEXT)])
+
+# Full-vocabulary logits and the positions of the allowed labels to conditional probabilities and mass;
+# None where every allowed label is at minus infinity.
+Derive = Callable[[Sequence[float], Sequence[int]], tuple[list[float], float] | None]
+
+
+@dataclass(frozen=True)
+class BadValue:
+    """One value of one line that cannot be read as what its place allows."""
+
+    line: int
+    column: str
+    code: str
+    wanted: str
+    got: str
+
+
+@dataclass(frozen=True)
+class SourcePredictions:
+    """One decoded predictions file. `cells.pair` and `positives.pair` are positions in `pairs`."""
+
+    name: str
+    digest: str
+    pairs: pa.Table
+    cells: pa.Table
+    positives: pa.Table
+    unread: tuple[BadValue, ...] = ()
+    ignored: tuple[str, ...] = ()
