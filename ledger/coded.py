@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-ABSENT = -1
+from contracts.labels import ABSENT, Labels, distinct
+
 Codes = npt.NDArray[np.int64]
+AnyCodes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 # Up to this many times the rows, ids with holes cost less than closing the holes.
 SPARSE = 4
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A column as codes into its distinct values; an absent value has code ABSENT."""
-
-    codes: Codes
-    values: pa.Array
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        present: npt.NDArray[np.bool_] = self.codes != ABSENT
-        return present
-
-
-def coded(column: pa.ChunkedArray | pa.Array) -> Coded:
-    """The codes of a column, plain or dictionary-encoded, in the order in which its values occur."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # combining no chunks at all gives back a chunked array
+def coded(column: pa.ChunkedArray) -> Labels:
+    """The codes of a column, plain or dictionary-encoded, in no particular order of its values."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    array = column.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # there was no chunk to combine
         array = pa.array([], array.type)
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-        return Coded(numbers(array.indices), array.dictionary)
-    # A dictionary may name one value twice; its own encoding says which of its places are the same.
-    distinct = array.dictionary.dictionary_encode()
-    codes = numbers(array.indices)
-    if len(distinct.dictionary) == len(array.dictionary):
-        return Coded(codes, array.dictionary)
-    places = np.append(numbers(distinct.indices), ABSENT)
-    return Coded(places[codes], distinct.dictionary)
-
-
-def ranked(column: pa.ChunkedArray | pa.Array) -> Coded:
-    """The codes of a column with its values in ascending order, text by UTF-8 bytes."""
-    found = coded(column)
-    order = pc.sort_indices(found.values)
-    rank = np.empty(len(order) + 1, np.int64)
-    rank[order.to_numpy()] = np.arange(len(order))
-    rank[-1] = ABSENT
-    return Coded(rank[found.codes], found.values.take(order))
+    return distinct(Labels(numbers(array.indices).astype(np.int32), array.dictionary))
 
 
 def places(values: pa.ChunkedArray | pa.Array, vocabulary: pa.Array) -> Codes:
@@ -66,14 +36,13 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Codes:
     return np.asarray(filled.to_numpy(), np.int64)
 
 
-def pair(left: Codes, right: Codes) -> Codes:
+def pair(left: AnyCodes, right: AnyCodes) -> Codes:
     """One code for each distinct pair of codes (none of them ABSENT), usable as an index."""
-    if not len(left):
-        return left
-    width = int(right.max()) + 1
+    wide = left.astype(np.int64)
+    width = int(right.max(initial=0)) + 1
     if width == 1:
-        return left
-    joined = left * width + right
-    if (int(left.max()) + 1) * width <= SPARSE * len(left):
+        return wide
+    joined: Codes = wide * width + right
+    if (int(wide.max()) + 1) * width <= SPARSE * len(wide):
         return joined
     return numbers(pa.array(joined).dictionary_encode().indices)

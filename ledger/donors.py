@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contracts.digest import WIDTH
-from ledger.coded import ABSENT, Coded, Codes, coded, numbers, places
+from contracts.labels import ABSENT, Labels, distinct
+from ledger.coded import AnyCodes, Codes, numbers, places
 from ledger.scope import DONOR
 
 Mask = npt.NDArray[np.bool_]
@@ -44,12 +45,12 @@ NO_DONORS = DonorViews(SCHEMA.empty_table())
 class Receivers:
     """The entries whose views may come from donors, one value a row; `view` is never ABSENT here."""
 
-    trajectory: Coded
+    trajectory: Labels
     step: Codes
     endpoint: Codes
     channel: Codes
-    view_source: Coded
-    view: Coded
+    view_source: Labels
+    view: Labels
 
 
 def wrong_donor(rows: Receivers, donors: DonorViews) -> Mask:
@@ -64,7 +65,7 @@ def wrong_donor(rows: Receivers, donors: DonorViews) -> Mask:
     at = np.flatnonzero(is_donor[rows.view_source.codes])
     if not len(at):
         return wrong
-    trajectories = coded(named.field("trajectory"))
+    trajectories = _labels(named.field("trajectory"))
     source, step = rows.view_source.codes[at], rows.step[at]
     fixed = _fixed_steps(named.field("step"))[source]
     donor, donor_step = trajectories.codes[source], np.where(fixed == ABSENT, step, fixed)
@@ -91,11 +92,16 @@ def wrong_donor(rows: Receivers, donors: DonorViews) -> Mask:
     return wrong
 
 
+def _labels(texts: pa.Array) -> Labels:
+    encoded = texts.dictionary_encode()
+    return distinct(Labels(numbers(encoded.indices).astype(np.int32), encoded.dictionary))
+
+
 def _fixed_steps(steps: pa.Array) -> Codes:
     """The step each view source names, ABSENT where it leaves it to the receiver."""
     return numbers(pc.cast(pc.if_else(pc.equal(steps, ""), None, steps), pa.int64()))
 
 
-def _key(trajectory: Codes, step: Codes, endpoint: Codes, channel: Codes) -> Codes:
+def _key(trajectory: AnyCodes, step: Codes, endpoint: Codes, channel: Codes) -> Codes:
     """One integer for a donor's endpoint in a channel; negative where the trajectory is ABSENT."""
-    return ((trajectory << _STEP_BITS | step) << 1 | endpoint) << _CHANNEL_BITS | channel
+    return ((trajectory.astype(np.int64) << _STEP_BITS | step) << 1 | endpoint) << _CHANNEL_BITS | channel

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ledger.coded import Coded, Codes, coded, numbers, pair
+from contracts.labels import Labels
+from ledger.coded import AnyCodes, Codes, coded, numbers, pair
 from ledger.donors import NO_DONORS, DonorViews, Receivers, wrong_donor
 from ledger.scope import Level, Scope
 
@@ -78,6 +79,7 @@ class ProvenanceCount:
     `entries_out` and `transitions_out` are by rule code, with 0 for the rules nothing broke: the entries
     counted under it, and the transitions with at least one of them. `levels` counts the entries that
     broke no other rule by the level they reach, `absent` those that lack a required digest by column.
+    `refused_sides_revoked` counts refused sides of revoked acquisitions.
     """
 
     entries_in: int = 0
@@ -85,6 +87,7 @@ class ProvenanceCount:
     transitions_out: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
     levels: dict[Level, int] = field(default_factory=lambda: dict.fromkeys(Level, 0))
     absent: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REQUIRED_DIGESTS, 0))
+    refused_sides_revoked: int = 0
 
     @property
     def entries_kept(self) -> int:
@@ -136,10 +139,10 @@ class _Columns:
     endpoint: Codes
     channel: Codes
     layout: Codes
-    acquisition: Codes
-    trajectory: Coded
-    view_source: Coded
-    digests: Mapping[str, Coded]
+    acquisition: AnyCodes
+    trajectory: Labels
+    view_source: Labels
+    digests: Mapping[str, Labels]
     live: Mask
     viewed: Mask
 
@@ -181,7 +184,7 @@ def _columns(entries: pa.Table, facts: ScopeFacts) -> _Columns:
     )
 
 
-def transitions(trajectory: Codes, step: Codes) -> Codes:
+def transitions(trajectory: AnyCodes, step: Codes) -> Codes:
     """The number of each row's transition, from 0, in rows sorted by (trajectory, step)."""
     starts = np.ones(len(step), bool)
     starts[1:] = (trajectory[1:] != trajectory[:-1]) | (step[1:] != step[:-1])
@@ -219,7 +222,7 @@ def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
     yield ROTATED, asked & _split(asking, columns.layout, asked)
 
 
-def _split(group: Codes, value: Codes, among: Mask) -> Mask:
+def _split(group: Codes, value: AnyCodes, among: Mask) -> Mask:
     """The rows whose group holds two different values among the rows in question."""
     if not len(group):
         return among
@@ -235,8 +238,8 @@ def _split(group: Codes, value: Codes, among: Mask) -> Mask:
 def _wrong_donor(columns: _Columns, donors: DonorViews, among: Mask) -> Mask:
     at = np.flatnonzero(among)
 
-    def part(column: Coded) -> Coded:
-        return Coded(column.codes[at], column.values)
+    def part(column: Labels) -> Labels:
+        return Labels(column.codes[at], column.values)
 
     wrong = np.zeros(len(among), bool)
     rows = Receivers(

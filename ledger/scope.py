@@ -14,8 +14,8 @@ from contracts.errors import UsageError
 
 OWN = "own"
 ANY_DONOR = "donor"
-# A last part of digits after a slash is a step. Anchored because RE2 reads the pattern too.
-DONOR = re.compile(r"^donor:(?P<trajectory>.+?)(?:/(?P<step>[0-9]{1,9}))?$", re.ASCII)
+# A last number after a slash is a step. Anchored because RE2 reads the pattern too.
+DONOR = re.compile(r"^donor:(?P<trajectory>.+?)(?:/(?P<step>0|[1-9][0-9]{0,9}))?$", re.ASCII)
 # The columns `where` may filter by; values are compared as text.
 WHERE = ("trajectory_id", "step", "step_kind", "target", "target_type", "success")
 

@@ -1,0 +1,187 @@
+"""A second pass over the segments of a scope: ranges of whole trajectories, read one after the other.
+
+Segments are sorted by trajectory, so a range is a few consecutive rows of each, and nothing is shuffled.
+At any time there are in memory: the range, the row groups it shares with the next one as far as HELD_ROWS
+allow (the others are read again), and the bytes of a segment or two. None of it grows with the number of
+segments or of entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contracts.order import ranks
+from contracts.schema import TRANSPORT, TYPES
+from ledger.coded import Codes, numbers, places
+from ledger.inventory import Runs
+from ledger.matching import OUTSIDE, Matcher
+from ledger.objects import Objects
+from ledger.segment_reader import SegmentReader
+from ledger.segment_rows import SegmentRows
+
+RANGE_ENTRIES = 1 << 18
+HELD_ROWS = 1 << 20
+OPEN_BYTES = 64 << 20
+# What rules and audits read of an entry, beside what the scope filters by.
+COLUMNS = (
+    "trajectory_id", "step", "endpoint", "view_source", "layout", "acquisition_id", "candidate", "energy",
+    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success",
+)  # fmt: skip
+
+
+def cut(entries: Codes, limit: int = RANGE_ENTRIES) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges [low, high) of trajectories with at most `limit` entries, or one trajectory each."""
+    total = np.cumsum(entries)
+    low, done = 0, 0
+    while low < len(entries):
+        high = max(low + 1, int(np.searchsorted(total, done + limit, side="right")))
+        yield low, high
+        low, done = high, int(total[high - 1])
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """All trajectories of a scope, ascending by UTF-8 bytes, and where each segment has them.
+
+    `entries` counts the entries in scope by trajectory; `ranks[i]` are the trajectories of `runs[i]`.
+    """
+
+    names: pa.Array
+    entries: Codes
+    runs: Sequence[Runs]
+    ranks: Sequence[Codes]
+
+    @classmethod
+    def of(cls, runs: Sequence[Runs], others: Sequence[str]) -> Trajectories:
+        """Number the trajectories of all runs, and others that have no entries."""
+        listed = [run.trajectories for run in runs] + [pa.array(others, pa.string())]
+        names = pc.unique(pa.chunked_array(listed))
+        names = names.take(pc.sort_indices(names))
+        ranks = [places(run.trajectories, names) for run in runs]
+        entries = np.zeros(len(names), np.int64)
+        for run, rank in zip(runs, ranks, strict=True):
+            entries[rank] += run.entries
+        return cls(names, entries, runs, ranks)
+
+    def spans(self, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+        """The rows (run, first, last + 1) that hold the trajectories [low, high)."""
+        for index, (run, rank) in enumerate(zip(self.runs, self.ranks, strict=True)):
+            first, last = np.searchsorted(rank, [low, high]).tolist()
+            if first < last:
+                yield index, int(run.start[first]), int(run.stop[last - 1])
+
+
+@dataclass
+class _Piece:
+    """The entries in scope of part of a row group: `rows[i]` is the number of the i-th in its segment."""
+
+    rows: Codes
+    table: pa.Table
+    done: int = 0
+
+    def before(self, last: int) -> pa.Table:
+        """The entries not given yet whose rows are below `last`."""
+        start, self.done = self.done, int(np.searchsorted(self.rows, last))
+        return self.table.slice(start, self.done - start)
+
+
+@dataclass
+class RangeReader:
+    """Reads ranges of trajectories, each once and in ascending order."""
+
+    objects: Objects
+    matcher: Matcher
+    trajectories: Trajectories
+    _held: dict[tuple[int, int], _Piece] = field(default_factory=dict)
+    _open: dict[int, SegmentReader] = field(default_factory=dict)
+
+    def read(self, low: int, high: int) -> pa.Table:
+        """The entries in scope of the trajectories [low, high), with `arm`, by (trajectory_id, step)."""
+        spans = list(self.trajectories.spans(low, high))
+        parts = [_schema().empty_table()]
+        for index, first, last in spans:
+            for start, stop in self.trajectories.runs[index].pieces:
+                if start < last and stop > first:
+                    parts.append(self._piece(index, start, stop, first).before(last))
+        self._drop()
+        table = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
+        return table if len(spans) < 2 else _by_transition(table)
+
+    def close(self) -> None:
+        """Let go of everything that is open or held."""
+        for reader in self._open.values():
+            reader.close()
+        self._open.clear()
+        self._held.clear()
+
+    def _piece(self, index: int, start: int, stop: int, first: int) -> _Piece:
+        """Part of a row group, from what is held or else read, with what lies before `first` given."""
+        piece = self._held.get((index, start))
+        if piece is None:
+            table = self._reader(index).read(start, stop, (*COLUMNS, *self._more))
+            arm = self.matcher.narrowed(table, self.matcher.arms(table))
+            rows = np.flatnonzero(arm != OUTSIDE)
+            table = _compact(table.select(COLUMNS)).append_column("arm", pa.array(arm))
+            piece = _Piece(start + rows, table if len(rows) == len(arm) else table.take(pa.array(rows)))
+            piece.before(first)
+            self._held[index, start] = piece
+        return piece
+
+    @property
+    def _more(self) -> tuple[str, ...]:
+        return tuple(column for column in self.matcher.columns if column not in COLUMNS)
+
+    def _reader(self, index: int) -> SegmentReader:
+        """A reader of a segment; the ones opened first are closed when too many bytes are open."""
+        if index not in self._open:
+            runs = self.trajectories.runs
+            self._open[index] = SegmentRows(
+                self.objects, runs[index].segment, self.matcher.trajectories
+            ).open()
+            while len(self._open) > 1 and sum(runs[i].segment.size for i in self._open) > OPEN_BYTES:
+                self._open.pop(next(iter(self._open))).close()
+        return self._open[index]
+
+    def _drop(self) -> None:
+        """Forget what is used up, and what would be too much to hold."""
+        rows = 0
+        for key, piece in list(self._held.items()):
+            rows += len(piece.rows)
+            if piece.done == len(piece.rows) or rows > HELD_ROWS:
+                rows -= len(piece.rows)
+                del self._held[key]
+
+
+def _schema() -> pa.Schema:
+    """The columns of a range: text and digests coded."""
+    fields = [
+        pa.field(column.name, TYPES[column.type]) for column in TRANSPORT.columns if column.name in COLUMNS
+    ]
+    coded = [
+        field.with_type(pa.dictionary(pa.int32(), field.type)) if _coded(field.type) else field
+        for field in sorted(fields, key=lambda field: COLUMNS.index(field.name))
+    ]
+    return pa.schema([*coded, pa.field("arm", pa.int8())])
+
+
+def _coded(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_fixed_size_binary(type_))
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    """Digests as codes: most of them repeat, and comparing needs no more than the codes."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_fixed_size_binary(column.type):
+            table = table.set_column(index, column.name, table.column(index).dictionary_encode())
+    return table
+
+
+def _by_transition(table: pa.Table) -> pa.Table:
+    """Rows of several segments in the order of (trajectory_id, step), otherwise as they stand."""
+    key = ranks(table["trajectory_id"]).codes.astype(np.int64) << 31 | numbers(table["step"])
+    return table.take(pa.array(np.argsort(key, kind="stable")))

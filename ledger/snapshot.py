@@ -1,0 +1,199 @@
+"""A verified, read-only view of a ledger at one signed head: the only thing an audit can receive.
+
+Everything a snapshot says follows from the events of the log. The catalog delivers their bytes; its other
+tables are conveniences that nothing here reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from contracts.channel import Channel, ChannelBook
+from contracts.errors import TamperError, UsageError
+from ledger import events, heads
+from ledger.derive import rows as derive
+from ledger.event_types import (
+    AcquisitionEvent,
+    ChannelEvent,
+    RefusalEvent,
+    RevocationEvent,
+    SegmentEvent,
+)
+from ledger.events import scope_rows
+from ledger.heads import CheckedHead
+from ledger.home import Home
+from ledger.index import Index
+from ledger.index_rows import SegmentRow, read_segment, read_spec
+from ledger.keys import PublicKey
+from ledger.objects import Objects, refusal_index_name
+from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
+from ledger.refusals import RefusedRow, decode_index
+from ledger.scope import ANY_DONOR, OWN, WHERE, Arm, Level, Scope
+from ledger.selection import Selection, TrajectoryRange, select
+from ledger.tree import leaf_hash
+
+__all__ = [
+    "ANY_DONOR",
+    "LEVEL",
+    "OWN",
+    "REVOKED",
+    "RULES",
+    "WHERE",
+    "Arm",
+    "Level",
+    "ProvenanceCount",
+    "RefusedRow",
+    "Scope",
+    "SegmentRow",
+    "Selection",
+    "Snapshot",
+    "TrajectoryRange",
+    "open_snapshot",
+]
+
+ACQUISITION = "acquisition"
+_LISTED = 8
+_READ = frozenset(
+    kind.type for kind in (ChannelEvent, SegmentEvent, AcquisitionEvent, RefusalEvent, RevocationEvent)
+)
+_SEGMENT = (
+    "event", "kind", "schema_id", "contract", "file", "size", "root", "rows", "leaves", "rows_file",
+    "sources", "channels", "acquisitions", "first_trajectory", "first_step", "last_trajectory", "last_step",
+    "trajectories",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A ledger at one head; made by `open_snapshot` alone, since only it has a `CheckedHead` to give.
+
+    `book` and `segments` are in the order of the log. `acquisitions` gives each id its kind and `revoked`
+    the ids revoked up to this head. `has_newer_head` is true for a view of the past.
+    """
+
+    checked: CheckedHead
+    book: ChannelBook
+    segments: tuple[SegmentRow, ...]
+    acquisitions: Mapping[str, str]
+    revoked: frozenset[str]
+    has_newer_head: bool
+    _objects: Objects
+    _refusals: tuple[tuple[int, RefusalEvent], ...]
+
+    @property
+    def origin(self) -> str:
+        """The name of the log."""
+        return self.checked.head.origin
+
+    @property
+    def size(self) -> int:
+        """How many events the log had."""
+        return self.checked.head.size
+
+    @property
+    def root(self) -> str:
+        """The root of the log in text form."""
+        return self.checked.row.root
+
+    @property
+    def note(self) -> bytes:
+        """The signed head."""
+        return self.checked.row.note
+
+    def select(self, scope: Scope) -> Selection:
+        """The entries of a scope; UsageError for an acquisition that the ledger does not know.
+
+        What is read on the way is verified: TamperError names the first file that is not as committed.
+        """
+        for arm in scope.arms:
+            if self.book.by_fingerprint(arm.channel.fingerprint) is None:
+                raise AssertionError("an arm of a channel from another ledger")
+        for _, acquisition in scope.acquisitions:
+            if acquisition not in self.acquisitions:
+                raise self._unknown(acquisition)
+        refused = [
+            side
+            for index, event in self._refusals
+            for side in decode_index(self._objects.read_checked(refusal_index_name(event.index)), index)
+        ]
+        return select(scope, self._objects, self.segments, refused, self.revoked)
+
+    def _unknown(self, acquisition: str) -> UsageError:
+        known = list(self.acquisitions)
+        listed = ", ".join(known[:_LISTED]) + (", …" if len(known) > _LISTED else "")
+        return UsageError(
+            f"unknown acquisition {ascii(acquisition[:80])[1:-1]}",
+            code="unknown-acquisition",
+            expected=f"one of {listed}" if known else "an acquisition, the ledger has none yet",
+            next_step="see `ledger acquisition list`",
+        )
+
+
+def open_snapshot(
+    home: Home, *, at: int | None = None, key: PublicKey | None = None, trust_first: bool = False
+) -> Snapshot:
+    """The ledger at its newest head, or at the head of size `at`, after these steps have all passed.
+
+    1. The head is signed by the key that the pin, `key`, or (when `trust_first`) event 0 names; the pin is
+       no newer than the log and a prefix of it; the stored leaf hashes lead to the signed root
+       (`ledger.heads.check` lists these steps one by one).
+    2. Every event's bytes hash to its leaf.
+    3. Every channel's specification has the fingerprint of its event.
+    4. Segments, acquisitions, refusals and revocations are read out of the events.
+    Segment files and lists of refused sides are verified when a selection reads them.
+    """
+    with Index.open(home) as index:
+        checked = heads.check(home, index, key=key, trust_first=trust_first, at=at)  # step 1
+        found = _Contents()
+        for row in index.events(0, checked.head.size):
+            if leaf_hash(row.data) != checked.leaves[row.index]:  # step 2
+                raise TamperError(
+                    "event changed since it was signed", kind="catalog", where=f"event {row.index}"
+                )
+            found.add(row.index, row.data, home.objects)
+        return Snapshot(
+            checked=checked,
+            book=ChannelBook(tuple(found.channels)),
+            segments=tuple(found.segments),
+            acquisitions=found.acquisitions,
+            revoked=frozenset(found.revoked),
+            has_newer_head=index.size > checked.head.size,
+            _objects=home.objects,
+            _refusals=tuple(found.refusals),
+        )
+
+
+@dataclass
+class _Contents:
+    """What the events say, as far as an audit needs it."""
+
+    channels: list[Channel] = field(default_factory=list)
+    segments: list[SegmentRow] = field(default_factory=list)
+    acquisitions: dict[str, str] = field(default_factory=dict)
+    revoked: set[str] = field(default_factory=set)
+    refusals: list[tuple[int, RefusalEvent]] = field(default_factory=list)
+
+    def add(self, index: int, data: bytes, objects: Objects) -> None:
+        """Take in one verified event; most types say nothing about entries and are passed over."""
+        if json.loads(data)["type"] not in _READ:
+            return
+        event = events.decode(data)
+        if isinstance(event, ChannelEvent):
+            (row,) = derive(index, event, objects)["channel"]  # step 3
+            spec = read_spec(str(row["spec"]), event.name)
+            self.channels.append(Channel(event.name, event.version, spec, event.fingerprint))
+        elif isinstance(event, SegmentEvent):
+            made = derive(index, event, objects)
+            scope = tuple(
+                scope_rows([part["channel"], part["acquisition"], part["rows"]])
+                for part in made["segment_scope"]
+            )
+            self.segments.append(read_segment([made["segment"][0][name] for name in _SEGMENT], scope))
+        elif isinstance(event, AcquisitionEvent):
+            self.acquisitions.setdefault(event.id, event.kind)
+        elif isinstance(event, RefusalEvent):
+            self.refusals.append((index, event))
+        elif isinstance(event, RevocationEvent) and event.target_kind == ACQUISITION:
+            self.revoked.add(event.target_id)
