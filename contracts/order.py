@@ -9,91 +9,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from contracts.labels import ABSENT, Codes, Labels, Mask, distinct, in_order
+
 Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Mask = NDArray[np.bool_]
 
 LIMIT = 2**63 - 1
 # A table of all possible values is faster than a sort while it is not much larger than the rows.
 SPARSE = 4
 
 
-@dataclass(frozen=True)
-class Ranks:
-    """A column as ranks into its distinct values, ascending by bytes; a null has rank -1."""
-
-    codes: Codes
-    values: pa.Array
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def take(self, order: Ints | None) -> Ranks:
-        """The same column in another row order; None leaves it as it is."""
-        return self if order is None else Ranks(self.codes[order], self.values)
-
-    def text(self, code: int) -> str:
-        """The value of one rank, as text."""
-        return str(self.values[code].as_py())
-
-
-def ranks(column: pa.ChunkedArray) -> Ranks:
-    """Rank a text or binary column, dictionary-encoded or not, by the bytes of its values."""
+def ranks(column: pa.ChunkedArray) -> Labels:
+    """A text or binary column, dictionary-encoded or not, as ranks of its values by their bytes."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     array = coded.unify_dictionaries().combine_chunks()
-    indices = array.indices.cast(pa.int32())
-    if indices.null_count:
-        indices = indices.fill_null(-1)
-    codes = indices.to_numpy(zero_copy_only=False)
-    values = array.dictionary
-    if len(values) > 1 and not pc.all(pc.less(values[:-1], values[1:])).as_py():
-        codes, values = _ranked(codes, values)
-    return Ranks(codes, values)
+    codes = pc.fill_null(array.indices.cast(pa.int32()), ABSENT).to_numpy(zero_copy_only=False)
+    return in_order(distinct(Labels(codes, array.dictionary)))
 
 
-def _ranked(codes: Codes, values: pa.Array) -> tuple[Codes, pa.Array]:
-    """Renumber codes by byte order; equal values share a rank even if a writer listed them twice."""
-    rank = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int32) - 1
-    first = np.zeros(int(rank.max()) + 1, dtype=np.int64)
-    first[rank] = np.arange(len(rank))
-    return np.append(rank, np.int32(-1))[codes], values.take(pa.array(first))
-
-
-def dense(values: Ints, size: int) -> tuple[Ints, Ints]:
-    """Number the distinct values of `values` (each in 0…size-1) upwards: ids per row, distinct values."""
-    if size <= SPARSE * len(values) + 1024:
-        present = np.zeros(size, dtype=np.bool_)
+def dense(values: Ints, limit: int) -> tuple[Ints, Ints]:
+    """Number the distinct values of `values` (each below `limit`) upwards: a number per row, the values."""
+    if limit <= SPARSE * len(values) + 1024:
+        present = np.zeros(limit, dtype=np.bool_)
         present[values] = True
-        distinct = np.flatnonzero(present)
         number = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        return number[values].astype(np.int64), distinct
-    distinct, ids = np.unique(values, return_inverse=True)
-    return ids.astype(np.int64, copy=False), distinct
+        return number[values].astype(np.int64), np.flatnonzero(present)
+    found, numbers = np.unique(values, return_inverse=True)
+    return numbers.astype(np.int64, copy=False), found
 
 
 def pack(parts: Sequence[tuple[NDArray[np.integer], int]]) -> tuple[Ints, int]:
-    """Columns of small integers as one int64 that sorts like the tuple: the values and their bound.
+    """Columns of small integers as one int64 that sorts like the tuple, and the limit of its values.
 
-    Each part is its values and their (exclusive) bound. Where the product of the bounds leaves 63 bits
+    Each part is its values and their exclusive limit. Where the product of the limits leaves 63 bits
     the columns so far are replaced by dense numbers of the same order.
     """
-    first, size = parts[0]
+    first, limit = parts[0]
     packed = first.astype(np.int64)
-    for values, bound in parts[1:]:
-        if size * bound > LIMIT:
-            packed, distinct = dense(packed, size)
-            size = len(distinct)
-            assert size * bound <= LIMIT, "more rows than 32-bit positions"
-        packed *= bound
+    for values, its_limit in parts[1:]:
+        if limit * its_limit > LIMIT:
+            packed, found = dense(packed, limit)
+            limit = len(found)
+            assert limit * its_limit <= LIMIT, "more rows than 32-bit positions"
+        packed *= its_limit
         packed += values
-        size *= bound
-    return packed, size
+        limit *= its_limit
+    return packed, limit
 
 
 @dataclass(frozen=True)
@@ -106,14 +73,14 @@ class Keys:
     """
 
     order: Ints | None
-    trajectory: Ranks
+    trajectory: Labels
     step: Codes
-    endpoint: Ranks
-    view_source: Ranks
-    channel: Ranks
+    endpoint: Labels
+    view_source: Labels
+    channel: Labels
     layout: Codes
-    acquisition: Ranks
-    candidate: Ranks
+    acquisition: Labels
+    candidate: Labels
     repeat: Mask
     transition: Codes
     starts: Ints
@@ -125,7 +92,7 @@ class Keys:
     def transitions(self) -> int:
         return len(self.starts) - 1
 
-    @property
+    @cached_property
     def after(self) -> NDArray[np.int8]:
         """0 for a row at endpoint before, 1 at after: the order of time, not of bytes."""
         names = self.endpoint.values.to_pylist()
@@ -134,10 +101,6 @@ class Keys:
     def positions(self, rows: Ints) -> Ints:
         """Input positions of rows given in canonical order."""
         return rows if self.order is None else self.order[rows]
-
-    def sorted(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
-        """A column of the input in canonical order."""
-        return values if self.order is None else values[self.order]
 
 
 def keys(tables: Sequence[pa.Table]) -> Keys:
@@ -149,36 +112,46 @@ def keys(tables: Sequence[pa.Table]) -> Keys:
     step, layout = (integers(tables, name) for name in ("step", "layout"))
     packed, _ = pack(
         [
-            (trajectory.codes, max(len(trajectory), 1)),
+            (trajectory.codes, bound(trajectory)),
             (step, int(step.max(initial=0)) + 1),
-            (endpoint.codes, max(len(endpoint), 1)),
-            (view_source.codes, max(len(view_source), 1)),
-            (channel.codes, max(len(channel), 1)),
+            (endpoint.codes, bound(endpoint)),
+            (view_source.codes, bound(view_source)),
+            (channel.codes, bound(channel)),
             (layout, int(layout.max(initial=0)) + 1),
-            (acquisition.codes, max(len(acquisition), 1)),
-            (candidate.codes, max(len(candidate), 1)),
+            (acquisition.codes, bound(acquisition)),
+            (candidate.codes, bound(candidate)),
         ]
     )
     order, repeat = _sort(packed)
     if order is not None:
         step, layout = step[order], layout[order]
-    trajectory = trajectory.take(order)
+    trajectory = permuted(trajectory, order)
     new = np.ones(len(step), dtype=np.bool_)
     new[1:] = (trajectory.codes[1:] != trajectory.codes[:-1]) | (step[1:] != step[:-1])
     return Keys(
         order=order,
         trajectory=trajectory,
         step=step,
-        endpoint=endpoint.take(order),
-        view_source=view_source.take(order),
-        channel=channel.take(order),
+        endpoint=permuted(endpoint, order),
+        view_source=permuted(view_source, order),
+        channel=permuted(channel, order),
         layout=layout,
-        acquisition=acquisition.take(order),
-        candidate=candidate.take(order),
+        acquisition=permuted(acquisition, order),
+        candidate=permuted(candidate, order),
         repeat=repeat,
         transition=np.cumsum(new, dtype=np.int32) - np.int32(1),
         starts=np.append(np.flatnonzero(new), len(step)),
     )
+
+
+def bound(labels: Labels) -> int:
+    """The exclusive bound of a column's codes, at least 1."""
+    return max(len(labels.values), 1)
+
+
+def permuted(labels: Labels, order: Ints | None) -> Labels:
+    """A column in another row order; None leaves it as it is."""
+    return labels if order is None else Labels(labels.codes[order], labels.values)
 
 
 def _sort(packed: Ints) -> tuple[Ints | None, Mask]:

@@ -1,0 +1,127 @@
+"""What a transition contradicts itself in, in one sentence, with the rows that are the odd ones out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contracts.digest import unpack
+from contracts.findings import ROWS, Finding, KeyValue, shown
+from contracts.labels import ABSENT, Labels
+from contracts.order import Ints
+from contracts.refusals import ENDPOINTS
+from contracts.side_models import (
+    CANDIDATES_DIFFER,
+    CANDIDATES_FEW,
+    CANDIDATES_REBOUND,
+    TARGET_UNKNOWN,
+    TWO_STEP_KINDS,
+    TWO_SUCCESSES,
+    TWO_TARGET_TYPES,
+    TWO_TARGETS,
+)
+from contracts.side_sentences import Scene
+from contracts.transitions import Said
+
+COLUMNS = {
+    TWO_TARGETS: "target",
+    TARGET_UNKNOWN: "target",
+    TWO_TARGET_TYPES: "target_type",
+    TWO_STEP_KINDS: "step_kind",
+    TWO_SUCCESSES: "success",
+    CANDIDATES_FEW: "candidate",
+    CANDIDATES_DIFFER: "candidate",
+    CANDIDATES_REBOUND: "candidates_hash",
+}
+
+
+@dataclass(frozen=True)
+class _Contradiction:
+    """`text` says what is wrong; `blamed` are the odd rows out, empty where it is all of the transition."""
+
+    text: str
+    wanted: str
+    got: str
+    blamed: Ints
+
+
+def said_once(said: Said, code: str) -> Labels | None:
+    """The text column that a contradiction is about, if it is one that is said once per step."""
+    columns = {
+        TWO_TARGETS: said.target,
+        TARGET_UNKNOWN: said.target,
+        TWO_TARGET_TYPES: said.target_type,
+        TWO_STEP_KINDS: said.step_kind,
+    }
+    return columns.get(code)
+
+
+def about_transition(scene: Scene, said: Said, code: str, transition: int, sides: int) -> Finding:
+    """The finding that refuses all `sides` sides of one transition."""
+    keys, rows = scene.rows.keys, scene.rows
+    span = np.arange(keys.starts[transition], keys.starts[transition + 1])
+    spoken = span[rows.fresh[span] | rows.held[span]]
+    told = _contradiction(scene, said, code, transition, spoken)
+    blamed = told.blamed[rows.fresh[told.blamed]]
+    cited = blamed if len(blamed) else span[rows.fresh[span]]
+    file = scene.origin.name(int(cited[0]))
+    key: dict[str, KeyValue] = {
+        "trajectory_id": keys.trajectory.values[int(keys.trajectory.codes[span[0]])].as_py(),
+        "step": int(keys.step[span[0]]),
+    }
+    return Finding(
+        code=code,
+        level="side",
+        message=f"{scene.face(transition)}: {told.text}; expected {told.wanted}, found {told.got}",
+        column=COLUMNS[code],
+        key=key,
+        file=file,
+        rows=tuple(int(scene.origin.row[i]) for i in cited if scene.origin.name(int(i)) == file)[:ROWS],
+        count=sides,
+        wanted=told.wanted,
+        got=told.got,
+    )
+
+
+def _contradiction(scene: Scene, said: Said, code: str, transition: int, spoken: Ints) -> _Contradiction:
+    candidates = scene.candidates(transition) or "none"
+    if code == TARGET_UNKNOWN:
+        codes = said.target.codes[spoken]
+        target = _label(said.target, int(codes[codes != ABSENT][0]))
+        return _Contradiction("target is no candidate", f"one of {candidates}", target, spoken[:0])
+    if code == TWO_SUCCESSES:
+        text = f"success changes within trajectory {scene.trajectory(int(spoken[0]))}"
+        return _Contradiction(text, "one value per trajectory", "true and false", spoken[:0])
+    if code == CANDIDATES_FEW:
+        return _Contradiction("too few candidates", "at least 2", candidates, spoken[:0])
+    if code == CANDIDATES_DIFFER:
+        return _strays(scene, candidates, spoken[scene.sides.stray[spoken]])
+    if code == CANDIDATES_REBOUND:
+        codes = said.candidates_hash.codes[spoken]
+        digest = unpack(said.candidates_hash.values[int(codes[codes != ABSENT][0])].as_py())
+        text = f"candidates_hash {digest[:19]}… stands for another set elsewhere"
+        return _Contradiction(text, "one set of candidates per digest", candidates, spoken[:0])
+    column = said_once(said, code)
+    assert column is not None, f"no sentence for {code}"
+    codes = column.codes[spoken]
+    values, counts = np.unique(codes[codes != ABSENT], return_counts=True)
+    names = " and ".join(_label(column, int(value)) for value in values[:3])
+    held = codes[scene.rows.held[spoken] & (codes != ABSENT)]
+    ledger = f" (the ledger has {_label(column, int(held[0]))})" if len(held) else ""
+    odd = spoken[codes == values[np.argmin(counts)]]
+    word = COLUMNS[code]
+    return _Contradiction(f"{len(values)} values of {word}", f"one {word} per step", names + ledger, odd)
+
+
+def _strays(scene: Scene, candidates: str, stray: Ints) -> _Contradiction:
+    keys, row = scene.rows.keys, int(stray[0])
+    names = ", ".join(scene.candidate(int(code)) for code in np.unique(keys.candidate.codes[stray])[:3])
+    where = scene.place(int(scene.sides.side[row]), ENDPOINTS[int(keys.after[row])])
+    got = f"{names} in few cells only, first in layout {int(keys.layout[row])} of {where}"
+    wanted = f"{candidates} in every cell"
+    return _Contradiction(f"candidates differ between cells ({scene.cited(stray)})", wanted, got, stray)
+
+
+def _label(column: Labels, code: int) -> str:
+    return shown(column.values[code].as_py())

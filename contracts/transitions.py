@@ -1,0 +1,170 @@
+"""What contradicts itself about a transition, so that no side of it can be believed.
+
+A target, its type and the kind of the step are said once per transition, success once per trajectory, and
+one digest of candidates never stands for two sets of them. Entries of the ledger speak first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contracts.digest import blake3_digest, unpack
+from contracts.labels import ABSENT, Codes, Labels, Mask
+from contracts.order import Ints, Keys, bound, dense
+from contracts.pandera_config import failures
+from contracts.side_models import TRANSITION_CODES, TransitionModel
+from contracts.sides import Members, Rows, Sides
+
+DOMAIN = b"ledger.candidates.v1\n"
+_NONE = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Said:
+    """The columns that speak about a transition as a whole, in canonical order; ABSENT where null."""
+
+    target: Labels
+    target_type: Labels
+    step_kind: Labels
+    success: Labels
+    candidates_hash: Labels
+
+
+def candidate_set_digest(candidates: list[str]) -> str:
+    """The digest of a set of candidates: `ledger.candidates.v1`, then each name with its length, sorted."""
+    names = sorted(name.encode() for name in set(candidates))
+    return blake3_digest(DOMAIN + b"".join(len(name).to_bytes(4, "little") + name for name in names))
+
+
+def judge_transitions(
+    rows: Rows, sides: Sides, said: Said, known_sets: Mapping[str, str]
+) -> Mapping[str, Mask]:
+    """Which transitions break which rule of TransitionModel: a mask over all of them for each code.
+
+    `known_sets` maps the text of a candidates digest to the `candidate_set_digest` it stands for anywhere
+    in the ledger. Only transitions with fresh rows are judged.
+    """
+    keys = rows.keys
+    verdicts = {code: np.zeros(keys.transitions, dtype=np.bool_) for code in TRANSITION_CODES}
+    fresh = np.zeros(keys.transitions, dtype=np.bool_)
+    fresh[keys.transition[sides.first[sides.judged]]] = True
+    judged = np.flatnonzero(fresh)
+    if not len(judged):
+        return verdicts
+    spoken = rows.fresh | rows.held
+    target = span(said.target, spoken, keys.starts)
+    frame = {
+        "target": target,
+        "target_type": span(said.target_type, spoken, keys.starts),
+        "step_kind": span(said.step_kind, spoken, keys.starts),
+        "success": _of_trajectory(keys, said.success, spoken),
+    }
+    strays = np.zeros(keys.transitions, dtype=np.bool_)
+    strays[keys.transition[sides.stray]] = True
+    as_candidate = pc.index_in(said.target.values, value_set=keys.candidate.values)
+    candidate = np.append(pc.fill_null(as_candidate, ABSENT).to_numpy(zero_copy_only=False), ABSENT)
+    numbers = np.arange(keys.transitions)
+    columns: dict[str, np.ndarray[tuple[int], np.dtype[np.generic]]] = {
+        f"{name}_{end}": values[judged]
+        for name, both in frame.items()
+        for end, values in zip(("low", "high"), both, strict=True)
+    }
+    columns |= {
+        "target_known": sides.members.has(numbers, candidate[target[0]].astype(np.int64))[judged],
+        "candidates": sides.members.size[judged],
+        "stray": strays[judged],
+        "rebound": _rebound(rows, sides.members, said.candidates_hash, known_sets)[judged],
+    }
+    for failure in failures(TransitionModel, pl.DataFrame(columns)):
+        verdicts[failure.check][judged[failure.rows]] = True
+    return verdicts
+
+
+def span(said: Labels, spoken: Mask, starts: Ints) -> tuple[Codes, Codes]:
+    """The smallest and greatest code of a column in each run of rows, both ABSENT where it says nothing."""
+    if not len(said.values) or len(starts) < 2:
+        nothing = np.full(len(starts) - 1, ABSENT, dtype=np.int32)
+        return nothing, nothing
+    codes = said.codes if spoken.all() else np.where(spoken, said.codes, np.int32(ABSENT))
+    high = np.maximum.reduceat(codes, starts[:-1])
+    low = np.minimum.reduceat(np.where(codes == ABSENT, np.int32(_NONE), codes), starts[:-1])
+    return np.where(high == ABSENT, np.int32(ABSENT), low), high
+
+
+def _of_trajectory(keys: Keys, said: Labels, spoken: Mask) -> tuple[Codes, Codes]:
+    """`span` over whole trajectories, given to each of their transitions."""
+    trajectory = keys.trajectory.codes[keys.starts[:-1]]
+    new = np.append(True, trajectory[1:] != trajectory[:-1])
+    number = np.cumsum(new) - 1
+    low, high = span(said, spoken, np.append(keys.starts[:-1][new], keys.starts[-1]))
+    return low[number], high[number]
+
+
+def _rebound(rows: Rows, members: Members, hashes: Labels, known_sets: Mapping[str, str]) -> Mask:
+    """Transitions whose candidates digest stands for another set: in the ledger, or in more of the call.
+
+    The set of the ledger is right; without one the set of most transitions is, and on a tie none is.
+    """
+    keys = rows.keys
+    rebound = np.zeros(keys.transitions, dtype=np.bool_)
+    at = np.flatnonzero((hashes.codes != ABSENT) & (rows.fresh | rows.held))
+    if not len(at):
+        return rebound
+    width = bound(hashes)
+    pair = keys.transition[at].astype(np.int64) * width + hashes.codes[at]
+    _, pairs = dense(pair, keys.transitions * width)
+    transition, digest = pairs // width, pairs % width
+    sets, example = _set_numbers(members)
+    uses, use, count = np.unique(
+        digest * (len(example) + 1) + sets[transition], return_inverse=True, return_counts=True
+    )
+    use_digest, use_set = uses // (len(example) + 1), uses % (len(example) + 1)
+    in_ledger = np.zeros(keys.transitions, dtype=np.bool_)
+    in_ledger[keys.transition[rows.held]] = True
+    held = np.zeros(len(uses), dtype=np.bool_)
+    held[use[in_ledger[transition]]] = True
+    weight = count + np.where(held, np.int64(2**40), 0)
+    best = np.zeros(width, dtype=np.int64)
+    np.maximum.at(best, use_digest, weight)
+    right = weight == best[use_digest]
+    right &= (np.bincount(use_digest[right], minlength=width) == 1)[use_digest] | held
+    for i in _known(hashes, use_digest, known_sets):
+        names = keys.candidate.values.take(pa.array(members.candidates(int(example[use_set[i]]))))
+        right[i] = candidate_set_digest(names.to_pylist()) == known_sets[_text(hashes, int(use_digest[i]))]
+    rebound[transition[~right[use]]] = True
+    return rebound
+
+
+def _known(hashes: Labels, use_digest: Ints, known_sets: Mapping[str, str]) -> Ints:
+    """The uses of a digest that the ledger is known to bind."""
+    if not known_sets:
+        return np.empty(0, dtype=np.int64)
+    known = [_text(hashes, code) in known_sets for code in range(len(hashes.values))]
+    return np.flatnonzero(np.array(known, dtype=np.bool_)[use_digest])
+
+
+def _text(hashes: Labels, code: int) -> str:
+    return unpack(hashes.values[code].as_py())
+
+
+def _set_numbers(members: Members) -> tuple[Ints, Ints]:
+    """Equal candidate sets under equal numbers: one per transition, and a transition for each number."""
+    numbers = np.zeros(len(members.size), dtype=np.int64)
+    examples: list[Ints] = []
+    total = 0
+    for size in np.unique(members.size):
+        at = np.flatnonzero(members.size == size)
+        places = members.offset[at][:, None] + np.arange(size)
+        table = np.ascontiguousarray(members.pairs[places] % members.width)
+        whole = table.view(np.dtype((np.void, max(8 * int(size), 1)))).ravel() if size else np.zeros(len(at))
+        _, first, number = np.unique(whole, return_index=True, return_inverse=True)
+        numbers[at] = number + total
+        examples.append(at[first])
+        total += len(first)
+    return numbers, np.concatenate(examples) if examples else np.empty(0, dtype=np.int64)
