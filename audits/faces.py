@@ -6,7 +6,7 @@ can be assembled anywhere. Joining the ranges in order gives the same arrays how
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,11 +89,18 @@ class RangeFaces:
     broken_by_arm: Ints
 
 
-def assemble(selection: Selection) -> Faces:
-    """The faces of everything a selection holds; `flow.shortfall` says why when there are none."""
+def assemble(selection: Selection, observe: Callable[[TrajectoryRange], None] | None = None) -> Faces:
+    """The faces of everything a selection holds; `flow.shortfall` says why when there are none.
+
+    `observe` is shown every range once, for what is summarised beside the faces.
+    """
     arms = selection.scope.arms
     axes = Axes(arms, tuple(selection.acquisitions[arm] for arm in arms), common_layouts(arms))
-    parts = [assemble_range(part, axes) for part in selection.ranges()]
+    parts = []
+    for part in selection.ranges():
+        if observe is not None:
+            observe(part)
+        parts.append(assemble_range(part, axes))
     return join(parts, axes, selection)
 
 

@@ -53,11 +53,28 @@ UNDIGESTED = Limit(
     "undigested-inputs", "Entries without digests are taken at the word of whoever ingested them."
 )
 UNATTESTED = Limit("no-collector-signature", "At this level no signature of a collector was asked for.")
+POST_HOC_WEIGHTS = Limit(
+    "post-hoc-weights", "Equal target weights are post hoc: no plan declared them before the scores."
+)
+
+
+def few_clusters(clusters: int) -> Limit:
+    """The warning that goes with percentile intervals from few trajectories (measured coverage)."""
+    return Limit(
+        "few-clusters",
+        f"Percentile intervals are too short with {clusters} trajectories "
+        "(coverage 0.91 at 20, 0.83 at 5); read the t intervals beside them.",
+    )
+
+
+def fewer_trajectories(what: str, without: int) -> Limit:
+    """The note of a statistic with a smaller cohort than the others."""
+    return Limit(f"own-cohort:{what}", f"{what} leave out {without} trajectories without stored success.")
 
 
 def absent(what: str, why: str) -> Limit:
     """The note that stands for estimates this cohort cannot have: which, and why."""
-    return Limit(f"absent:{what}", f"{what} is absent: {why}")
+    return Limit(f"absent:{what}", f"Absent: {what}; {why}.")
 
 
 def as_json(limits: Iterable[Limit]) -> list[dict[str, str]]:

@@ -1,0 +1,167 @@
+"""What was asked, in full: everything a number of an audit depends on beside the entries themselves.
+
+A design names its formulas, completeness rule, units, weights, draws and grid by ids that change when
+the arithmetic does, so a stored record says whether this program can compute it again. Channels stand
+in it by fingerprint: a name is an alias and may move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from contracts.channel import ChannelBook
+from contracts.errors import MalformedError, UsageError
+from ledger.snapshot import Arm, Level, Scope
+
+Weights = Literal["cohort", "equal-target"]
+
+RESAMPLES = 10_000
+SEED = 20260928
+MIN_RESAMPLES, MAX_RESAMPLES = 100, 1_000_000
+MAX_SEED = 2**53 - 1  # what JSON carries exactly
+
+# The method of every transport-family number; an id changes whenever a digit could.
+METHOD: Mapping[str, Any] = {
+    "formula": {
+        "margin": "target-minus-logsumexp-of-competitors-v1",
+        "gain": "mean-over-layouts-and-acquisitions-of-after-minus-before-v1",
+        "interaction": "gain-alt-minus-gain-ref-v1",
+    },
+    "completeness": "joint-all-cells-all-acquisitions-v1",
+    "unit": "transition",
+    "cluster": "trajectory",
+    "aggregation": {"layout": "mean-of-margins", "acquisition": "mean-of-margins"},
+    "trim": "floor(n/10)-from-each-end",
+    "grid": {"step": "2^-40", "rounding": "half-to-even", "zero": "zero-on-the-grid"},
+    "interval": {
+        "ci95": "percentile-type7",
+        "ci95_t": "cr1-t",
+        "draws": "philox-cluster-v1",
+        "stream": 0,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """The design of one audit; `roles` names the arms of `scope` in their order.
+
+    `quoted` chooses the weighting the verdict sentence quotes, no number. `target_types` are the types
+    of the equal-target weights, None for those observed. `missing_corner_range` bounds, in margin
+    units, the mean margin of a corner without scores.
+    """
+
+    audit: str
+    roles: tuple[str, ...]
+    scope: Scope
+    primary: str
+    resamples: int = RESAMPLES
+    seed: int = SEED
+    quoted: Weights = "cohort"
+    target_types: tuple[str, ...] | None = None
+    missing_corner_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.roles) != len(self.scope.arms):
+            raise AssertionError("one role per arm")
+        if not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
+            raise UsageError(
+                "number of resamples out of range",
+                expected=f"{MIN_RESAMPLES} to {MAX_RESAMPLES}",
+                got=self.resamples,
+                where="--resamples",
+            )
+        if not 0 <= self.seed <= MAX_SEED:
+            raise UsageError("seed out of range", expected="0 to 2^53 - 1", got=self.seed, where="--seed")
+        if self.quoted not in get_args(Weights):
+            raise UsageError(
+                "unknown weights", expected=" or ".join(get_args(Weights)), got=self.quoted, where="--weights"
+            )
+        if self.target_types is not None and len(set(self.target_types)) != len(self.target_types):
+            raise UsageError("a target type is named twice", where="--target-types")
+        bounds = self.missing_corner_range
+        if bounds is not None and not -math.inf < bounds[0] <= bounds[1] < math.inf:
+            raise UsageError(
+                "not a range of margins", expected="LOW,HIGH, finite", where="--missing-corner-range"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """The design as it stands in a record; `parse` reads it back."""
+        scope, types, bounds = self.scope, self.target_types, self.missing_corner_range
+        return {
+            "audit": self.audit,
+            "arms": [
+                {"role": role, "channel": arm.channel.fingerprint, "view_source": arm.view_source}
+                for role, arm in zip(self.roles, scope.arms, strict=True)
+            ],
+            "scope": {
+                "kind": scope.kind,
+                "where": [[column, list(values)] for column, values in scope.where],
+                "acquisitions": [[channel, name] for channel, name in scope.acquisitions],
+                "require": str(scope.require),
+            },
+            "primary": self.primary,
+            "weights": {
+                "quoted": self.quoted,
+                "target_types": None if types is None else list(types),
+            },
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "missing_corner_range": None if bounds is None else list(bounds),
+            "method": METHOD,
+        }
+
+
+def parse(value: object, book: ChannelBook) -> Design:
+    """The design in a record; MalformedError when it is not one this program computes by the same method."""
+    if not isinstance(value, Mapping):
+        raise MalformedError("not a design of an audit", where="design")
+    try:
+        design = _build(value, book)
+        same = design.as_json() == value
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise MalformedError("not a design of an audit", where="design") from error
+    if not same:
+        raise MalformedError(
+            "the design names a method this program does not compute",
+            where="design",
+            next_step="recompute it with the version named in the record's environment",
+        )
+    return design
+
+
+def _build(value: Mapping[str, Any], book: ChannelBook) -> Design:
+    scope, weights, bounds = value["scope"], value["weights"], value["missing_corner_range"]
+    types = weights["target_types"]
+    return Design(
+        audit=value["audit"],
+        roles=tuple(arm["role"] for arm in value["arms"]),
+        scope=Scope(
+            kind=scope["kind"],
+            arms=tuple(_arm(arm["channel"], arm["view_source"], book) for arm in value["arms"]),
+            where=tuple((column, tuple(values)) for column, values in scope["where"]),
+            acquisitions=tuple((channel, name) for channel, name in scope["acquisitions"]),
+            require=Level(scope["require"]),
+        ),
+        primary=value["primary"],
+        resamples=value["resamples"],
+        seed=value["seed"],
+        quoted=weights["quoted"],
+        target_types=None if types is None else tuple(types),
+        missing_corner_range=None if bounds is None else _pair(bounds),
+    )
+
+
+def _arm(fingerprint: str, view_source: str, book: ChannelBook) -> Arm:
+    channel = book.by_fingerprint(fingerprint)
+    if channel is None:
+        raise MalformedError("the design names a channel this ledger does not have", got=fingerprint[:80])
+    return Arm(channel, view_source)
+
+
+def _pair(bounds: Sequence[float]) -> tuple[float, float]:
+    low, high = bounds
+    return low, high

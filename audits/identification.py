@@ -1,0 +1,65 @@
+"""What an audit can say when a corner of its face was never scored: its name, and a range if one is declared.
+
+Ω = F(alt, after) - F(alt, before) - F(ref, after) + F(ref, before); without one of the four it has no
+value, and repeats of the others do not help.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from audits.design import Design
+from audits.faces import Faces
+from audits.flow import ENDPOINTS
+from contracts.errors import CannotAnswerError, UsageError
+
+# Causes that leave a corner empty because nobody scored it, rather than because of how it was scored.
+UNSCORED = ("empty-cohort", "no-scores")
+
+
+@dataclass(frozen=True)
+class Identification:
+    """The corners without scores, as (role, endpoint); `channels` names them for people."""
+
+    missing: tuple[tuple[str, str], ...]
+    channels: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in a record."""
+        return {"status": "not_identified", "missing": [list(corner) for corner in self.missing]}
+
+    def error(self, cause: CannotAnswerError) -> CannotAnswerError:
+        """The error to end with; the next step is the one of the underlying cause."""
+        corners = " and ".join(
+            f"({channel}, {endpoint})"
+            for channel, (_, endpoint) in zip(self.channels, self.missing, strict=True)
+        )
+        return CannotAnswerError(
+            f"the interaction is not identified: no complete scores of the corner {corners}",
+            code="not_identified",
+            next_step=cause.next_step,
+        )
+
+
+def identification(design: Design, faces: Faces) -> Identification | None:
+    """The corners that leave the interaction without a value; None when it has one, or for other causes."""
+    cause = faces.flow.shortfall
+    missing = [
+        (arm, endpoint)
+        for arm, counts in enumerate(faces.flow.corners)
+        for endpoint, count in enumerate(counts)
+        if count == 0
+    ]
+    if cause is None or cause.code not in UNSCORED or not missing:
+        if design.missing_corner_range is not None:
+            raise UsageError(
+                "a range was declared for a missing corner, but no corner is missing",
+                where="--missing-corner-range",
+                next_step="leave the option out",
+            )
+        return None
+    return Identification(
+        tuple((design.roles[arm], ENDPOINTS[endpoint]) for arm, endpoint in missing),
+        tuple(design.scope.arms[arm].channel.name for arm, _ in missing),
+    )

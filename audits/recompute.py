@@ -1,0 +1,41 @@
+"""A stored record computed again: the same design on the same entries has to give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from audits import transport
+from audits.design import Design, parse
+from audits.record import AuditResult
+from contracts.errors import MalformedError, TamperError
+from ledger.snapshot import Snapshot
+from ledger.statement import AUDIT, Statement
+
+
+def _transport(snapshot: Snapshot, design: Design) -> AuditResult:
+    return transport.run(snapshot, design).audit
+
+
+AUDITS: Mapping[str, Callable[[Snapshot, Design], AuditResult]] = {transport.AUDIT: _transport}
+
+
+def recompute(snapshot: Snapshot, statement: Statement) -> bytes:
+    """The canonical bytes of the result that a statement's design has at the statement's head.
+
+    `snapshot` is the ledger at the size of the head that the statement names. MalformedError when the
+    statement is no audit this program can run; TamperError when it was made at another head.
+    """
+    predicate = statement.predicate
+    run = AUDITS.get(str(predicate.get("audit")))
+    result = predicate.get("result")
+    if statement.predicate_type != AUDIT or run is None or not isinstance(result, Mapping):
+        raise MalformedError(
+            "not an audit this program can compute again", expected=f"one of {', '.join(AUDITS)}"
+        )
+    head = statement.subjects[0]
+    wanted = (f"{snapshot.origin}@{snapshot.size}", snapshot.root.removeprefix("sha256:"))
+    if (head.name, head.digest.get("sha256")) != wanted:
+        raise TamperError(
+            "the record was made at another head", kind="record", expected=wanted[0], got=head.name[:120]
+        )
+    return run(snapshot, parse(result.get("design"), snapshot.book)).result_bytes

@@ -1,0 +1,210 @@
+"""Does the gain of a step survive a change of evaluator? The audit of one reference/alternative pair.
+
+Everything is computed from a verified snapshot: gains G of both channels and their interaction Ω on the
+transitions that are complete in both, with every number the record of a transport audit has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from audits import limits
+from audits.design import RESAMPLES, SEED, Design, Weights
+from audits.faces import UNKNOWN, Faces, assemble
+from audits.identification import Identification, identification
+from audits.label_masses import LabelMasses
+from audits.record import AuditResult, Head, SegmentSubject, estimate_fields, provenance
+from audits.statistics import auc, verdicts
+from audits.statistics.cohort import Cohort
+from audits.statistics.estimate import Estimate
+from audits.target_types import TargetTypes, target_types
+from audits.transport_estimates import AUC_IDS, EQUAL_TARGET, Pair, Progress, estimates
+from audits.transport_tables import ROLES, empty_tables, repeats, tables
+from contracts.channel import Channel
+from contracts.errors import CannotAnswerError
+from ledger.snapshot import Arm, Level, Scope, Snapshot
+
+AUDIT = "transport"
+SCHEMA = "ledger.audit.transport.v1"
+PRIMARY = "interaction"
+# Between the fewest clusters that carry a verdict and this many, percentile intervals are too short.
+FEW_CLUSTERS = 20
+
+
+@dataclass(frozen=True)
+class TransportResult:
+    """The record's content and the arrays behind it: `pair.ref`, `pair.alt` and `pair.interaction`."""
+
+    audit: AuditResult
+    pair: Pair
+
+    @property
+    def faces(self) -> Faces:
+        return self.pair.faces
+
+
+def transport(
+    snapshot: Snapshot,
+    ref: str | Channel,
+    alt: str | Channel,
+    *,
+    where: Mapping[str, Sequence[str]] | None = None,
+    acquisitions: Sequence[tuple[str | None, str]] = (),
+    require: Level = Level.BOUND,
+    weights: Weights = "cohort",
+    target_types: Sequence[str] | None = None,
+    missing_corner_range: tuple[float, float] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> TransportResult:
+    """Audit `alt` against `ref` at the snapshot's head.
+
+    Channels by name, name@version, fingerprint or value. `where` keeps transitions by column,
+    `acquisitions` restricts a channel (by fingerprint; None: every channel) to those named.
+    """
+    channels = [c if isinstance(c, Channel) else snapshot.book.resolve(c) for c in (ref, alt)]
+    scope = Scope(
+        kind="transport",
+        arms=tuple(Arm(channel) for channel in channels),
+        where=tuple(sorted((column, tuple(sorted(set(v)))) for column, v in (where or {}).items())),
+        acquisitions=tuple(sorted(set(acquisitions), key=lambda pair: (pair[0] or "", pair[1]))),
+        require=require,
+    )
+    types = None if target_types is None else tuple(sorted(target_types))
+    design = Design(
+        audit=AUDIT,
+        roles=ROLES,
+        scope=scope,
+        primary=PRIMARY,
+        resamples=resamples,
+        seed=seed,
+        quoted=weights,
+        target_types=types,
+        missing_corner_range=missing_corner_range,
+    )
+    return run(snapshot, design, progress=progress)
+
+
+def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None) -> TransportResult:
+    """Run a design, new or read back from a record."""
+    selection = snapshot.select(design.scope)
+    masses = LabelMasses(len(ROLES))
+    faces = assemble(selection, observe=masses.add)
+    pair = Pair(faces)
+    cohort = Cohort(faces.cluster, len(faces.trajectories), seed=design.seed, resamples=design.resamples)
+    types = target_types(faces, design.target_types)
+    found = estimates(pair, cohort, types, progress)
+    outcome = _auc(pair, cohort)
+    identified = identification(design, faces)
+    result = {
+        "design": design.as_json(),
+        "flow": faces.flow.as_json(ROLES),
+        "provenance": provenance(design.scope, selection.provenance),
+        "estimates": {
+            name: estimate_fields(estimate, primary=name == design.primary)
+            for name, estimate in (found | _auc_estimates(outcome)).items()
+        },
+        "tables": _tables(pair, cohort, types, found, outcome, masses),
+        "verdicts": _verdicts(found, identified),
+        "limits": limits.as_json(_limits(design, faces, types, outcome)),
+    }
+    audit = AuditResult(
+        audit=AUDIT,
+        schema=SCHEMA,
+        result=result,
+        head=Head(snapshot.origin, snapshot.size, snapshot.root),
+        segments=tuple(SegmentSubject.of(row) for row in selection.used_segments),
+        channels={role: arm.channel for role, arm in zip(ROLES, design.scope.arms, strict=True)},
+        shortfall=_shortfall(faces, identified),
+    )
+    return TransportResult(audit, pair)
+
+
+def _auc(pair: Pair, cohort: Cohort) -> auc.Auc | None:
+    """AUC of stored success, None where no trajectory of the cohort stores any."""
+    success = pair.faces.success
+    if not (success != UNKNOWN).any():
+        return None
+    return auc.paired(cohort, pair.ref, pair.alt, success)
+
+
+def _auc_estimates(outcome: auc.Auc | None) -> dict[str, Estimate]:
+    return {} if outcome is None else dict(zip(AUC_IDS, (outcome.ref, outcome.alt, outcome.gap), strict=True))
+
+
+def _tables(
+    pair: Pair,
+    cohort: Cohort,
+    types: TargetTypes,
+    found: Mapping[str, Estimate],
+    outcome: auc.Auc | None,
+    masses: LabelMasses,
+) -> dict[str, Any]:
+    made: dict[str, Any] = empty_tables()
+    if cohort.rows:
+        made = dict(tables(pair, cohort, types, found))
+        repeated = repeats(pair, cohort)
+        if repeated:
+            made["repeatability"] = repeated
+    if outcome is not None:
+        made["auc"] = {
+            "direction": "auc.ref minus auc.alt; a higher gain is read as success",
+            "positives": outcome.positives,
+            "negatives": outcome.negatives,
+            "trajectories_without_success": outcome.without_success,
+            "delong_se": outcome.delong_se,
+        }
+    if masses.present:
+        made["label_mass"] = dict(zip(ROLES, masses.tables(), strict=True))
+    return made
+
+
+def _verdicts(found: Mapping[str, Estimate], identified: Identification | None) -> dict[str, Any]:
+    reversal: dict[str, bool | None] = {}
+    for suffix in ("", EQUAL_TARGET):
+        ref, alt = found["gain.ref" + suffix], found["gain.alt" + suffix]
+        joined = verdicts.strict_mean_reversal(ref, alt)
+        defined = ref.value is not None and alt.value is not None
+        judged = ref.verdict is not None and alt.verdict is not None
+        reversal["point" + suffix] = joined.point if defined else None
+        reversal["supported" + suffix] = joined.supported if judged else None
+    layouts = [e for name, e in found.items() if name.startswith("interaction.layout.")]
+    agreement = verdicts.agreement(layouts)
+    mean = found["interaction"]
+    made: dict[str, Any] = {
+        "strict_mean_reversal": reversal,
+        "layouts": {
+            "points_agree": None if mean.value is None else agreement.points_agree,
+            "intervals_agree": None if mean.verdict is None else agreement.intervals_agree,
+        },
+        "location_agrees": verdicts.location_agrees(
+            mean, found["interaction.median"], found["interaction.trimmed10"]
+        ),
+    }
+    return made if identified is None else made | {"identification": identified.as_json()}
+
+
+def _limits(design: Design, faces: Faces, types: TargetTypes, outcome: auc.Auc | None) -> list[limits.Limit]:
+    """The limits of every audit, then those of this one."""
+    said = [*limits.COMMON, limits.COMPLETE_CASES]
+    clusters = len(faces.trajectories)
+    if 0 < clusters < FEW_CLUSTERS:
+        said.append(limits.few_clusters(clusters))
+    if types.types is not None and len(faces):
+        said.append(limits.POST_HOC_WEIGHTS)
+    if outcome is None:
+        said.append(limits.absent(", ".join(AUC_IDS), "no complete transition stores success"))
+    elif outcome.without_success:
+        said.append(limits.fewer_trajectories(", ".join(AUC_IDS), outcome.without_success))
+    if all(len(names) < 2 for names in faces.acquisitions):
+        said.append(limits.absent("repeatability", "each channel has one acquisition, so flips may be noise"))
+    return said
+
+
+def _shortfall(faces: Faces, identified: Identification | None) -> CannotAnswerError | None:
+    if identified is not None and faces.flow.shortfall is not None:
+        return identified.error(faces.flow.shortfall)
+    return faces.flow.shortfall
