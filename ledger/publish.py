@@ -84,16 +84,16 @@ def files(index: Index, head: Pin, since: int = 0) -> Iterator[tuple[str, bytes]
 
 
 def superseded(objects: Objects, since: int, size: int) -> Iterator[str]:
-    """Partial files that neither the head of `size` nor a reader who still holds that of `since` needs."""
+    """Partial files that neither the head of `size` nor a reader who still holds that of `since` needs.
+
+    Where a tile has become full, such a reader falls back to it (C2SP tlog-tiles), so none are kept.
+    """
     for level in (None, *range(0, 64 // HEIGHT)):
         old, new = (n >> HEIGHT * (level or 0) for n in (since, size))
         if new == 0:
             return
         index = old // WIDTH
-        kept = {
-            Tile(level, index, width).path
-            for width in (old % WIDTH, min(new - index * WIDTH, WIDTH))
-            if width
-        }
+        widths = (old % WIDTH, new - index * WIDTH)
+        kept = {Tile(level, index, width).path for width in widths if width} if widths[1] < WIDTH else ()
         folder = f"log/{Tile(level, index, 1).path.rpartition('/')[0]}"
         yield from (name for name in list(objects.list(folder)) if name.removeprefix("log/") not in kept)
