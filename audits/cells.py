@@ -189,8 +189,12 @@ def _transitions(rows: pa.Table, part: TrajectoryRange) -> tuple[Ints, Ints, pa.
     refused = pa.array([side.trajectory_id for side in part.refused], pa.string()).dictionary_encode()
     named = ranks(pa.chunked_array([*rows["trajectory_id"].chunks, refused], rows["trajectory_id"].type))
     step = np.concatenate([_ints(rows["step"]), np.array([side.step for side in part.refused], np.int64)])
-    keys, transition = np.unique(named.codes.astype(np.int64) << _STEP_BITS | step, return_inverse=True)
-    return transition[: rows.num_rows], keys, named.values
+    key = named.codes.astype(np.int64) << _STEP_BITS | step
+    # Rows of a transition stand together (those that entered, then those that did not), so only the
+    # first of each run is compared with all the others.
+    new = np.append(True, key[1:] != key[:-1])[: len(key)]
+    keys, transition = np.unique(key[new], return_inverse=True)
+    return transition[np.cumsum(new) - 1][: rows.num_rows], keys, named.values
 
 
 def _slots(arm: Ints, acquisition: Labels, axes: Axes) -> Ints:
@@ -231,6 +235,8 @@ def _retired(
 ) -> Mask:
     """Where an arm of a transition has nothing but what was revoked."""
     gone, alive = np.zeros(shape, bool), np.zeros(shape, bool)
+    if not revoked.any() and all(side.slot is not None for side in refused):
+        return gone
     gone[transition[revoked], arm[revoked]] = True
     alive[transition[~revoked], arm[~revoked]] = True
     for side in refused:

@@ -18,11 +18,26 @@ SPARSE = 4
 def coded(column: pa.ChunkedArray) -> Labels:
     """The codes of a column, plain or dictionary-encoded, in no particular order of its values."""
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
+        column = encoded(column)
     array = column.unify_dictionaries().combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # there was no chunk to combine
         array = pa.array([], array.type)
     return distinct(Labels(numbers(array.indices).astype(np.int32), array.dictionary))
+
+
+def encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A plain column as dictionary<int32, …>, run by run: sorted entries repeat their digests."""
+    return pa.chunked_array(
+        [_by_runs(chunk) for chunk in column.chunks], pa.dictionary(pa.int32(), column.type)
+    )
+
+
+def _by_runs(array: pa.Array) -> pa.DictionaryArray:
+    runs = pc.run_end_encode(array)
+    values = runs.values.dictionary_encode()
+    ends = runs.run_ends.to_numpy()
+    run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    return pa.DictionaryArray.from_arrays(values.indices.take(pa.array(run)), values.dictionary)
 
 
 def places(values: pa.ChunkedArray | pa.Array, vocabulary: pa.Array) -> Codes:

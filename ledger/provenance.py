@@ -9,7 +9,7 @@ rule when two different values of it meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -199,7 +199,6 @@ def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
     corner = columns.transition * 2 + columns.endpoint
     source = columns.view_source.codes
     asked = live & request.present
-    asked_code = np.maximum(request.codes, 0)
 
     yield REVOKED, ~live
     yield STATE, _split(corner, state.codes, live & state.present) & live
@@ -213,26 +212,40 @@ def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
     yield VIEW, viewed & (~constant | _wrong_donor(columns, facts.donors, viewed & view.present))
 
     # The same bytes asked about another state or under another view cannot have carried it.
-    question = pair(pair(columns.transition, columns.channel), asked_code)
-    unbound = _split(question, state.codes, asked & state.present)
-    unbound |= _split(question, view.codes, asked & viewed & view.present)
-    yield REQUEST, asked & unbound
+    asking = (columns.transition, columns.channel)
+    unbound = _shared(request.codes, state.codes, asking, asked & state.present)
+    yield REQUEST, unbound | _shared(request.codes, view.codes, asking, asked & viewed & view.present)
 
-    asking = pair(pair(pair(pair(corner, source), columns.channel), columns.acquisition), asked_code)
-    yield ROTATED, asked & _split(asking, columns.layout, asked)
+    orbit = (corner, source, columns.channel, columns.acquisition)
+    yield ROTATED, _shared(request.codes, columns.layout, orbit, asked)
 
 
-def _split(group: Codes, value: AnyCodes, among: Mask) -> Mask:
+def _shared(request: AnyCodes, value: AnyCodes, within: Sequence[AnyCodes], among: Mask) -> Mask:
+    """The rows whose request is that of a row with another value, `within` being the same for both."""
+    shared = among & _split(request, value, among)
+    if not shared.any():  # no request serves two values anywhere, as it should be
+        return shared
+    at = np.flatnonzero(shared)
+    group = pair(request[at], within[0][at])
+    for part in within[1:]:
+        group = pair(group, part[at])
+    shared[at] = _split(group, value[at], np.ones(len(at), bool))
+    return shared
+
+
+def _split(group: AnyCodes, value: AnyCodes, among: Mask) -> Mask:
     """The rows whose group holds two different values among the rows in question."""
-    if not len(group):
-        return among
-    size = int(group.max()) + 1
-    first = np.zeros(size, np.int64)
-    members, values = group[among], value[among]
+    size = int(group.max(initial=0)) + 1
+    first = np.zeros(size + 1, value.dtype)
+    members, values = (group, value) if among.all() else (group[among], value[among])
     first[members] = values  # any one value of the group will do: all others are compared with it
-    split = np.zeros(size, bool)
-    split[members[values != first[members]]] = True
-    return split[group]
+    differ = values != first[members]
+    if not differ.any():
+        return np.zeros(len(group), bool)
+    split = np.zeros(size + 1, bool)
+    split[members[differ]] = True
+    found: Mask = split[group]
+    return found
 
 
 def _wrong_donor(columns: _Columns, donors: DonorViews, among: Mask) -> Mask:

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from contracts.order import ranks
 from contracts.schema import TRANSPORT, TYPES
-from ledger.coded import Codes, numbers, places
+from ledger.coded import Codes, encoded, numbers, places
 from ledger.inventory import Runs
-from ledger.matching import OUTSIDE, Matcher
+from ledger.matching import OUTSIDE, Arms, Matcher
 from ledger.objects import Objects
 from ledger.segment_reader import SegmentReader
 from ledger.segment_rows import SegmentRows
@@ -32,6 +32,19 @@ COLUMNS = (
     "trajectory_id", "step", "endpoint", "view_source", "layout", "acquisition_id", "candidate", "energy",
     "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success",
 )  # fmt: skip
+
+# Text and digests are coded: comparing them needs no more, and a range of plain digests is large.
+SCHEMA = pa.schema(
+    [
+        pa.field(
+            c.name,
+            pa.dictionary(pa.int32(), TYPES[c.type]) if c.type in ("text", "digest") else TYPES[c.type],
+        )
+        for c in TRANSPORT.columns
+        if c.name in COLUMNS
+    ]
+    + [pa.field("arm", pa.int8())]
+)
 
 
 def cut(entries: Codes, limit: int = RANGE_ENTRIES) -> Iterator[tuple[int, int]]:
@@ -103,7 +116,7 @@ class RangeReader:
     def read(self, low: int, high: int) -> pa.Table:
         """The entries in scope of the trajectories [low, high), with `arm`, by (trajectory_id, step)."""
         spans = list(self.trajectories.spans(low, high))
-        parts = [_schema().empty_table()]
+        parts = [SCHEMA.empty_table()]
         for index, first, last in spans:
             for start, stop in self.trajectories.runs[index].pieces:
                 if start < last and stop > first:
@@ -123,18 +136,17 @@ class RangeReader:
         """Part of a row group, from what is held or else read, with what lies before `first` given."""
         piece = self._held.get((index, start))
         if piece is None:
-            table = self._reader(index).read(start, stop, (*COLUMNS, *self._more))
+            table = self._reader(index).read(start, stop, self._columns)
             arm = self.matcher.narrowed(table, self.matcher.arms(table))
             rows = np.flatnonzero(arm != OUTSIDE)
-            table = _compact(table.select(COLUMNS)).append_column("arm", pa.array(arm))
-            piece = _Piece(start + rows, table if len(rows) == len(arm) else table.take(pa.array(rows)))
+            piece = _Piece(start + rows, _in_scope(table, arm, rows))
             piece.before(first)
             self._held[index, start] = piece
         return piece
 
     @property
-    def _more(self) -> tuple[str, ...]:
-        return tuple(column for column in self.matcher.columns if column not in COLUMNS)
+    def _columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*COLUMNS, *self.matcher.columns)))
 
     def _reader(self, index: int) -> SegmentReader:
         """A reader of a segment; the ones opened first are closed when too many bytes are open."""
@@ -157,28 +169,15 @@ class RangeReader:
                 del self._held[key]
 
 
-def _schema() -> pa.Schema:
-    """The columns of a range: text and digests coded."""
-    fields = [
-        pa.field(column.name, TYPES[column.type]) for column in TRANSPORT.columns if column.name in COLUMNS
+def _in_scope(table: pa.Table, arm: Arms, rows: Codes) -> pa.Table:
+    """The rows in scope as they are kept: their digests as codes, most of which repeat."""
+    table = table.select(COLUMNS)
+    if len(rows) < table.num_rows:
+        table, arm = table.take(pa.array(rows)), arm[rows]
+    columns = [
+        encoded(column) if pa.types.is_fixed_size_binary(column.type) else column for column in table.columns
     ]
-    coded = [
-        field.with_type(pa.dictionary(pa.int32(), field.type)) if _coded(field.type) else field
-        for field in sorted(fields, key=lambda field: COLUMNS.index(field.name))
-    ]
-    return pa.schema([*coded, pa.field("arm", pa.int8())])
-
-
-def _coded(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_fixed_size_binary(type_))
-
-
-def _compact(table: pa.Table) -> pa.Table:
-    """Digests as codes: most of them repeat, and comparing needs no more than the codes."""
-    for index, column in enumerate(table.schema):
-        if pa.types.is_fixed_size_binary(column.type):
-            table = table.set_column(index, column.name, table.column(index).dictionary_encode())
-    return table
+    return pa.Table.from_arrays([*columns, pa.array(arm)], schema=SCHEMA)
 
 
 def _by_transition(table: pa.Table) -> pa.Table:
