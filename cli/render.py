@@ -7,6 +7,7 @@ when the output is piped or NO_COLOR is set, and a pipe gets lines of at most 80
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from ledger.node import Node
 
 WIDTH = 80
 SHOW_PROGRESS_AFTER = 2.0  # seconds
@@ -45,14 +48,8 @@ def say(*lines: str, stderr: bool = False) -> None:
 
 def emit_json(value: object) -> None:
     """One JSON object on standard output, keys in the order given."""
-    json.dump(value, sys.stdout, ensure_ascii=False, allow_nan=False, indent=None if CompactJson.on else 2)
+    json.dump(value, sys.stdout, ensure_ascii=False, allow_nan=False, indent=2)
     sys.stdout.write("\n")
-
-
-class CompactJson:
-    """Whether JSON is written on one line; people read the indented form."""
-
-    on = False
 
 
 def table(
@@ -84,6 +81,59 @@ def pairs(values: Mapping[str, object] | Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in items), default=0)
     for name, value in items:
         say(f"{name.ljust(width)}  {'-' if value is None else value}")
+
+
+def printable(text: str) -> str:
+    """Foreign text fit for a terminal: control characters escaped, so that no value can forge output."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def clip(line: str) -> str:
+    """A line cut to 80 columns, or to a wider terminal, with a mark where it was cut."""
+    width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH)
+    line = printable(line)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def tree(node: Node) -> Iterator[str]:
+    """A node and what hangs below it, as lines of at most 80 columns; digests are shortened."""
+    yield from _branch(node, "", "")
+
+
+def _branch(node: Node, first: str, rest: str) -> Iterator[str]:
+    facts = [(name, _fact(value)) for name, value in node.facts.items()]
+    yield clip(f"{first}{node.kind} {_fact(node.id)}")
+    bar = "│  " if node.children else "   "
+    line = ""
+    width = WIDTH - len(rest) - len(bar)
+    for name, text in facts:
+        part = f"{name} {text}"
+        if line and len(line) + 2 + len(part) > width:
+            yield clip(f"{rest}{bar}{line}")
+            line = part
+        else:
+            line = f"{line}, {part}" if line else part
+    if line:
+        yield clip(f"{rest}{bar}{line}")
+    for number, child in enumerate(node.children):
+        last = number == len(node.children) - 1
+        yield from _branch(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+
+def _fact(value: object) -> str:
+    """A fact in few characters: digests short, lists by their items, objects by their values."""
+    if isinstance(value, str):
+        name, mark, digits = value.partition(":")
+        return (
+            short(value) if mark and name in {"blake3", "sha256"} and len(digits) == 64 else printable(value)
+        )
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "(" + ", ".join(f"{name} {_fact(item)}" for name, item in value.items()) + ")"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_fact(item) for item in value) or "none"
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ledger.home import Home
+    from ledger.keys import PublicKey
 
 
 @dataclass
@@ -14,8 +15,6 @@ class State:
     """The global options of this call."""
 
     home: str | None = None
-    key: str | None = None
-    json: bool = False
     debug: bool = False
 
 
@@ -27,3 +26,12 @@ def find_home() -> Home:
     from ledger.home import find
 
     return find(CURRENT.home)
+
+
+def public_key(named: str | None) -> PublicKey | None:
+    """The public key a person named, or None to let the pin decide."""
+    if named is None:
+        return None
+    from ledger.keys import PublicKey
+
+    return PublicKey.load(named)

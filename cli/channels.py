@@ -1,0 +1,195 @@
+"""`ledger channel` and `ledger acquisition`: what scores were read through, and when they were read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli import render, state
+from cli.words import AtOption, JsonOption, KeyOption, WaitOption
+
+if TYPE_CHECKING:
+    from contracts.channel import Channel, Difference
+
+app = typer.Typer(no_args_is_help=True, help="Register, list and compare evaluation channels.")
+acquisitions = typer.Typer(no_args_is_help=True, help="The declared runs of collectors.")
+
+
+def as_object(channel: Channel) -> dict[str, object]:
+    """A channel as `--json` shows it."""
+    return {
+        "name": channel.name,
+        "version": channel.version,
+        "reference": channel.reference,
+        "fingerprint": channel.fingerprint,
+        "spec": {part: dict(table) for part, table in channel.spec.items()},
+    }
+
+
+@app.command(epilog="Example: ledger channel add channels/*.toml")
+def add(
+    files: Annotated[list[Path], typer.Argument(help="Channel specifications, TOML or JSON.")],
+    new_version: Annotated[
+        bool, typer.Option("--new-version", help="Register another specification under a known name.")
+    ] = False,
+    key: KeyOption = None,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Register channels; a specification that is known already changes nothing."""
+    from ledger.channels import add as register
+    from ledger.home import signing_key
+
+    home = state.find_home()
+    done = register(home, signing_key(home, key), files, new_version=new_version, wait=wait)
+    if as_json:
+        channels = [{**as_object(r.channel), "new": r.new, "aliases": list(r.aliases)} for r in done.channels]
+        render.emit_json({"channels": channels, "size": done.commit.size})
+        return
+    for registered in done.channels:
+        channel = registered.channel
+        word = "registered" if registered.new else "known already"
+        render.say(f"{word}: {channel.reference}  {channel.short}")
+        if registered.aliases:
+            render.say(f"  the same specification as {', '.join(registered.aliases)}")
+    render.say("next: ledger ingest SCORES, or ledger channel diff A B to see what separates two")
+
+
+@app.command("list", epilog="Example: ledger channel list")
+def list_(at: AtOption = None, as_json: JsonOption = False) -> None:
+    """List the registered channels."""
+    from ledger.index import Index
+
+    with Index.open(state.find_home()) as index:
+        rows = index.channel_rows(at)
+    if as_json:
+        render.emit_json({"channels": [{**as_object(row.channel), "event": row.event} for row in rows]})
+        return
+    if not rows:
+        render.say("no channel is registered yet", "next: ledger channel add CHANNEL.toml")
+        return
+    headings = ("channel", "fingerprint", "readout", "view", ("layouts", "right"))
+    cells = [
+        (c.reference, c.short, c.readout_kind, c.view_kind, c.layouts) for c in (row.channel for row in rows)
+    ]
+    render.console().print(render.table(headings, cells))
+
+
+@app.command(epilog="Example: ledger channel show direct")
+def show(
+    channel: Annotated[str, typer.Argument(help="NAME, NAME@N, or blake3: and at least 12 hex digits.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show a channel's whole specification and its fingerprint."""
+    from ledger.index import Index
+
+    with Index.open(state.find_home()) as index:
+        found = index.channels().resolve(channel)
+    if as_json:
+        render.emit_json(as_object(found))
+        return
+    render.pairs({"channel": found.reference, "fingerprint": found.fingerprint})
+    for part, table in found.spec.items():
+        render.say("", f"[{part}]")
+        for name, value in table.items():
+            _value(name, value)
+
+
+def _value(name: str, value: object) -> None:
+    """One setting; a text of several lines stands below its name."""
+    import json
+
+    if isinstance(value, str) and "\n" in value:
+        render.say(f"{name}:", *(f"  {render.printable(line)}" for line in value.rstrip("\n").split("\n")))
+    else:
+        render.say(f"{name} = {json.dumps(value, ensure_ascii=True)}")
+
+
+@app.command(epilog="Example: ledger channel diff direct generated")
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="One channel.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show in which parts two channels differ, the first thing to ask about two numbers."""
+    from contracts.channel import differences
+    from ledger.index import Index
+
+    with Index.open(state.find_home()) as index:
+        book = index.channels()
+    left, right = book.resolve(a), book.resolve(b)
+    found = differences(left, right)
+    if as_json:
+        render.emit_json(
+            {
+                "a": left.reference,
+                "b": right.reference,
+                "same": not found,
+                "differences": [{"part": d.part, "path": d.path, "a": d.a, "b": d.b} for d in found],
+            }
+        )
+        return
+    if not found:
+        render.say(f"{left.reference} and {right.reference} are one channel: {left.short}")
+        return
+    parts = list(dict.fromkeys(d.part for d in found))
+    same = [part for part in left.spec if part not in parts]
+    render.say(f"{left.reference} and {right.reference} differ in {', '.join(parts)}")
+    if same:
+        render.say(f"the same in both: {', '.join(same)}")
+    for difference in found:
+        _difference(difference, left.reference, right.reference)
+
+
+def _difference(difference: Difference, left: str, right: str) -> None:
+    width = max(len(left), len(right))
+    render.say("", difference.path)
+    for name, value in ((left, difference.a), (right, difference.b)):
+        render.say(render.clip(f"  {name.ljust(width)}  {'(absent)' if value is None else value}"))
+
+
+@acquisitions.command("list", epilog="Example: ledger acquisition list")
+def list_acquisitions(at: AtOption = None, as_json: JsonOption = False) -> None:
+    """List the acquisitions: their channels, entries, refused sides, and whether they are revoked."""
+    from ledger import status as statuses
+
+    found = statuses.acquisitions(state.find_home(), at)
+    if as_json:
+        render.emit_json(
+            {
+                "acquisitions": [
+                    {
+                        "id": item.id,
+                        "kind": item.kind,
+                        "event": item.event,
+                        "time": item.time,
+                        "channels": list(item.channels),
+                        "entries": item.entries,
+                        "refused_sides": item.refused_sides,
+                        "revoked": None
+                        if item.revocation is None
+                        else {"event": item.revocation.event, "reason": item.revocation.reason},
+                    }
+                    for item in found
+                ]
+            }
+        )
+        return
+    if not found:
+        render.say("no acquisition yet", "next: ledger ingest SCORES")
+        return
+    headings = ("acquisition", "kind", "channels", ("entries", "right"), ("refused", "right"), "revoked")
+    cells = [
+        (
+            item.id,
+            item.kind,
+            ", ".join(item.channels),
+            f"{item.entries:,}",
+            f"{item.refused_sides:,}",
+            None if item.revocation is None else f"event {item.revocation.event}: {item.revocation.reason}",
+        )
+        for item in found
+    ]
+    render.console().print(render.table(headings, cells))

@@ -1,0 +1,245 @@
+"""`ledger scores`, `show` and `lineage`: look things up, each read checked on the way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli import render, state
+from cli.words import AtOption, JsonOption, PublicKeyOption, TrustFirstOption
+from contracts.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ledger.node import Node
+
+FORMATS = ("table", "jsonl", "csv", "parquet")
+FIRST = 20  # rows a person is shown where no --limit is given
+IdArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="An entry, segment, channel, acquisition, audit or event number.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands that read entries."""
+    app.command(epilog="Example: ledger scores --trajectory traj000 --channel direct --step 0")(scores)
+    app.command(epilog="Example: ledger show 4")(show)
+    app.command(epilog="Example: ledger lineage 7c1f0a2b9d3e4f55:0")(lineage)
+
+
+def scores(
+    trajectory: Annotated[list[str] | None, typer.Option(help="Only these trajectories.")] = None,
+    step: Annotated[list[int] | None, typer.Option(help="Only these steps.")] = None,
+    endpoint: Annotated[list[str] | None, typer.Option(help="before or after.")] = None,
+    channel: Annotated[list[str] | None, typer.Option(help="Only these channels.")] = None,
+    acquisition: Annotated[list[str] | None, typer.Option(help="Only these acquisitions.")] = None,
+    candidate: Annotated[list[str] | None, typer.Option(help="Only these candidates.")] = None,
+    layout: Annotated[list[int] | None, typer.Option(help="Only these layouts.")] = None,
+    view_source: Annotated[list[str] | None, typer.Option(help="own, before, after or donor:….")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The most entries to give.")] = None,
+    format_: Annotated[str, typer.Option("--format", help="table, jsonl, csv or parquet.")] = "table",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    at: AtOption = None,
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Query entries, each with its id and channel; CSV cells may begin with =, + or -: import as text."""
+    from ledger.query import Query
+    from ledger.query import scores as select
+    from ledger.reading import reading
+
+    if format_ not in FORMATS:
+        raise UsageError("unknown format", expected=" | ".join(FORMATS), got=format_)
+    if format_ == "parquet" and output is None:
+        raise UsageError("Parquet goes to a file", next_step="name it with --output")
+    with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
+        book = opened.index.channels(opened.size)
+        shown = FIRST + 1 if format_ == "table" and not as_json and limit is None else limit
+        query = Query(
+            trajectories=tuple(trajectory or ()),
+            steps=tuple(step or ()),
+            endpoints=tuple(endpoint or ()),
+            view_sources=tuple(view_source or ()),
+            channels=tuple(book.resolve(name).fingerprint for name in channel or ()),
+            layouts=tuple(layout or ()),
+            acquisitions=tuple(acquisition or ()),
+            candidates=tuple(candidate or ()),
+            limit=shown,
+        )
+        tables = select(opened, query)
+        if as_json:
+            rows = [row for table in tables for row in table.to_pylist()]
+            render.emit_json({"size": opened.size, "count": len(rows), "entries": rows})
+        elif format_ == "table":
+            _print_table(list(tables), limit)
+        else:
+            _write(tables, format_, output)
+
+
+def _print_table(tables: list[pa.Table], limit: int | None) -> None:
+    rows = [row for table in tables for row in table.to_pylist()]
+    if not rows:
+        render.say("no entry matches", "next: ledger status, or ledger acquisition list")
+        return
+    more = limit is None and len(rows) > FIRST
+    headings = (
+        "entry",
+        "transition",
+        "end",
+        "channel",
+        ("lay", "right"),
+        "acquisition",
+        "cand",
+        ("energy", "right"),
+    )
+    cells = [
+        (
+            row["entry"],
+            f"{row['trajectory_id']}/{row['step']:02d}",
+            row["endpoint"],
+            row["channel"],
+            row["layout"],
+            row["acquisition_id"],
+            row["candidate"],
+            f"{row['energy']:+.4f}",
+        )
+        for row in rows[: FIRST if more else None]
+    ]
+    render.console().print(render.table(headings, cells))
+    if more:
+        render.say(f"the first {FIRST}; all of them: --limit N, or --format csv|jsonl|parquet")
+
+
+def _write(tables: Iterator[pa.Table], format_: str, output: Path | None) -> None:
+    """Write the rows as they come; a file appears whole or not at all."""
+    if output is None:
+        _stream(tables, format_, sys.stdout.buffer)
+        return
+    partial = output.with_name(output.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            count = _stream(tables, format_, file)
+        partial.replace(output)
+    except OSError as error:
+        raise StorageError("cannot be written", where=output, got=error.strerror) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    render.say(f"{render.plural(count, 'entry', 'entries')} in {output}", stderr=True)
+
+
+def _stream(tables: Iterator[pa.Table], format_: str, file: Any) -> int:
+    import json
+
+    count, writer = 0, None
+    for table in tables:
+        count += table.num_rows
+        if format_ == "jsonl":
+            for row in table.to_pylist():
+                present = {name: value for name, value in row.items() if value is not None}
+                file.write(json.dumps(present, ensure_ascii=False).encode() + b"\n")
+            continue
+        plain = _plain(table)
+        if writer is None:
+            writer = _writer(format_, file, plain.schema)
+        writer.write_table(plain)
+    if writer is not None:
+        writer.close()
+    return count
+
+
+def _writer(format_: str, file: Any, schema: pa.Schema) -> Any:
+    if format_ == "csv":
+        from pyarrow import csv
+
+        return csv.CSVWriter(file, schema)
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(file, schema, compression="zstd")
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Dictionaries decoded: CSV has none, and one Parquet schema must hold for every part."""
+    import pyarrow as pa
+
+    fields = [
+        pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def show(
+    identifier: IdArgument,
+    at: AtOption = None,
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one thing of the ledger itself, checked against the signed head."""
+    from ledger.reading import reading
+    from ledger.show import show as look
+
+    with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
+        node = look(opened, identifier)
+    _emit(node, as_json)
+
+
+def lineage(
+    identifier: IdArgument,
+    source: Annotated[
+        Path | None, typer.Option(help="Check whether this file of yours is the one the entry came from.")
+    ] = None,
+    at: AtOption = None,
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Trace a thing: an entry up to its file, row and inputs; an audit down to what it read."""
+    from ledger.lineage import lineage as trace
+    from ledger.reading import reading
+
+    with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
+        node = trace(opened, identifier)
+    if source is not None:
+        _check_source(node, source)
+    _emit(node, as_json)
+    if source is not None and not as_json:
+        render.say("", f"{source} is the file these came from: its digest agrees")
+
+
+def _check_source(node: Node, path: Path) -> None:
+    """StorageError when the file is unreadable, VerificationError when it is another one."""
+    from contracts.digest import blake3_stream
+    from contracts.errors import VerificationError
+
+    try:
+        with path.open("rb") as file:
+            digest = blake3_stream(iter(lambda: file.read(1 << 20), b""))
+    except OSError as error:
+        raise StorageError("cannot be read", where=path, got=error.strerror) from error
+    known = {str(found.facts["digest"]): found for found in node.find("source")}
+    for segment in (*node.find("segment"), *([node] if node.kind == "segment" else [])):
+        sources: Any = segment.facts.get("sources", ())
+        known |= {item["digest"]: segment for item in sources}
+    if digest not in known:
+        raise VerificationError(
+            "this is not the file it came from",
+            where=path,
+            expected=" or ".join(sorted(known)) or "a source file",
+            got=digest,
+            next_step="a file that was written again has another digest, even with the same rows",
+        )
+
+
+def _emit(node: Node, as_json: bool) -> None:
+    if as_json:
+        render.emit_json(node.as_json())
+        return
+    for line in render.tree(node):
+        render.say(line)

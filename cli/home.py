@@ -1,0 +1,239 @@
+"""`ledger init`, `status`, `log`, `repair`, `rebuild` and `revoke`: the home and its log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import render, state
+from cli.words import JsonOption, KeyOption, PublicKeyOption, TrustFirstOption, WaitOption
+from contracts.errors import UsageError
+
+revoke_app = typer.Typer(no_args_is_help=True, help="Take something out of later audits; nothing is deleted.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands about the home itself."""
+    app.command(epilog="Example: ledger init --origin acme-judges")(init)
+    app.command(epilog="Example: ledger status")(status)
+    app.command(epilog="Example: ledger log --limit 5")(log)
+    app.command(epilog="Example: ledger repair")(repair)
+    app.command(epilog="Example: ledger rebuild")(rebuild)
+    app.add_typer(revoke_app, name="revoke")
+
+
+def init(
+    folder: Annotated[Path | None, typer.Argument(help="Where .ledger is made (default: here).")] = None,
+    origin: Annotated[str | None, typer.Option(help="The log's name in every signed head.")] = None,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a ledger here, and a signing key outside it."""
+    import os
+
+    from ledger import home as homes
+    from ledger.index import Index
+
+    named = state.CURRENT.home or os.environ.get("LEDGER_HOME")
+    if folder is not None and named:
+        raise UsageError("a folder and --home both say where the home is", next_step="give one of them")
+    path = Path(named) if named else (folder or Path.cwd()) / homes.FOLDER
+    made = homes.init(path, origin, key)
+    with Index.open(made) as index:
+        head = index.head()
+    place = key or str(homes.key_path(made.origin))
+    if as_json:
+        render.emit_json(
+            {
+                "home": str(made.path),
+                "origin": made.origin,
+                "key": place,
+                "size": head.size,
+                "root": head.root,
+            }
+        )
+        return
+    render.say(f"ledger {made.origin} in {made.path}")
+    render.say(f"signing key: {place} (keep a copy; the home does not hold it)")
+    render.say("next: ledger channel add CHANNEL.toml")
+
+
+def status(as_json: JsonOption = False) -> None:
+    """Show the home at a glance: head, pin, entries, channels, refused sides, last audit."""
+    from ledger import status as statuses
+
+    found = statuses.status(state.find_home())
+    last = found.last_audit
+    if as_json:
+        render.emit_json(
+            {
+                "home": str(found.home),
+                "origin": found.origin,
+                "key_id": found.key_id,
+                "size": found.size,
+                "root": found.root,
+                "time": found.time,
+                "pinned": found.pinned,
+                "published": found.published,
+                "fault": None if found.fault is None else found.fault.as_dict(),
+                "entries": found.entries,
+                "segments": found.segments,
+                "channels": found.channels,
+                "acquisitions": found.acquisitions,
+                "revoked": found.revoked,
+                "refused_sides": found.refused_sides,
+                "refused_rows": found.refused_rows,
+                "audits": found.audits,
+                "last_audit": None
+                if last is None
+                else {"kind": last[0].kind, "record": last[0].record, "time": last[1]},
+                "warnings": list(found.warnings),
+            }
+        )
+    else:
+        refused = f"{found.refused_sides:,}" + (
+            f" ({render.plural(found.refused_rows, 'row')})" if found.refused_sides else ""
+        )
+        revoked = f" ({found.revoked:,} revoked)" if found.revoked else ""
+        render.pairs(
+            [
+                ("home", found.home),
+                ("origin", found.origin),
+                ("head", f"size {found.size:,}, {render.short(found.root)}, {found.time}"),
+                ("pin", "none on this machine" if found.pinned is None else f"size {found.pinned:,}"),
+                ("entries", f"{found.entries:,} in {render.plural(found.segments, 'segment')}"),
+                ("channels", f"{found.channels:,}"),
+                ("acquisitions", f"{found.acquisitions:,}{revoked}"),
+                ("refused sides", refused),
+                ("audits", f"{found.audits:,}"),
+                (
+                    "last audit",
+                    None if last is None else f"{last[0].kind}, {render.short(last[0].record)}, {last[1]}",
+                ),
+            ]
+        )
+        for warning in found.warnings:
+            render.say(f"warning: {warning}", stderr=True)
+    if found.fault is not None:
+        raise found.fault
+
+
+def log(
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many events.")] = 20,
+    start: Annotated[
+        int | None, typer.Option(min=0, help="From this event on instead of the newest.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the events of the log, newest last."""
+    from ledger import status as statuses
+    from ledger.index import Index
+
+    home = state.find_home()
+    with Index.open(home) as index:
+        size = index.size
+    first = max(size - limit, 0) if start is None else start
+    stop = min(first + limit, size)
+    if as_json:
+        render.emit_json({"size": size, "events": list(statuses.log_objects(home, first, stop))})
+        return
+    for line in statuses.log_lines(home, first, stop):
+        render.say(render.clip(f"{line.index:>6}  {line.time}  {line.type:<11}  {line.summary}"))
+    if first > 0 and start is None:
+        render.say(f"{render.plural(first, 'older event')} not shown: ledger log --start 0")
+
+
+def repair(
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Finish what a crash left undone and say what was done; the log is never touched."""
+    from ledger import repair as repairs
+
+    done = repairs.repair(state.find_home(), key=state.public_key(key), trust_first=trust_first, wait=wait)
+    if as_json:
+        render.emit_json(
+            {
+                "actions": [{"what": action.what, "name": action.name} for action in done.actions],
+                "young": list(done.young),
+                "strays": list(done.strays),
+            }
+        )
+        return
+    for action in done.actions:
+        render.say(f"{action.what}: {action.name}")
+    if not done.actions:
+        render.say("nothing to repair")
+    if done.young:
+        render.say(f"left {render.plural(len(done.young), 'fresh file')} a writer may still need")
+    for name in done.strays[:10]:
+        render.say(f"not ours, left alone: {name}")
+
+
+def rebuild(
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the catalog again from the published log and the objects."""
+    from ledger import rebuild as rebuilds
+
+    made = rebuilds.rebuild(state.find_home(), key=state.public_key(key), trust_first=trust_first, wait=wait)
+    if as_json:
+        render.emit_json(
+            {
+                "size": made.size,
+                "root": made.root,
+                "heads": made.heads,
+                "kept": None if made.kept is None else str(made.kept),
+                "left_out": list(made.left_out),
+            }
+        )
+        return
+    render.say(
+        f"catalog made again: {render.plural(made.size, 'event')}, {render.plural(made.heads, 'signed head')}"
+    )
+    if made.kept is not None:
+        render.say(f"the old catalog is kept as {made.kept}")
+    for name in made.left_out:
+        render.say(f"left out, not a prefix of the log: {name}")
+
+
+@revoke_app.command(
+    "acquisition", epilog='Example: ledger revoke acquisition main-1 --reason "wrong prompt file"'
+)
+def revoke_acquisition(
+    acquisition: Annotated[
+        str, typer.Argument(metavar="ID", help="An acquisition, as `acquisition list` shows it.")
+    ],
+    reason: Annotated[str, typer.Option(help="Why; it stands in the log for good.")],
+    key: KeyOption = None,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Leave an acquisition out of every later audit, which will count it."""
+    from ledger.home import signing_key
+    from ledger.revocations import revoke_acquisition as revoke
+
+    home = state.find_home()
+    done = revoke(home, signing_key(home, key), acquisition, reason, wait=wait)
+    if as_json:
+        render.emit_json(
+            {
+                "acquisition": acquisition,
+                "event": done.event,
+                "reason": done.reason,
+                "new": done.new,
+                "size": done.commit.size,
+            }
+        )
+    elif done.new:
+        render.say(f"acquisition {acquisition} is revoked by event {done.event}")
+        render.say("its entries stay; later audits leave them out and count them")
+    else:
+        render.say(f"acquisition {acquisition} was revoked already, by event {done.event}: {done.reason}")

@@ -1,0 +1,113 @@
+"""`ledger verify`: whether everything stored is what was signed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli import render, state
+from cli.words import JsonOption, PublicKeyOption, TrustFirstOption
+
+if TYPE_CHECKING:
+    from contracts.errors import VerificationError
+    from ledger.verify import Recompute, Report
+
+FIRST = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add `verify`."""
+    app.command(epilog="Example: ledger verify --full --key ledger.pub.pem")(verify)
+
+
+def verify(
+    full: Annotated[
+        bool, typer.Option("--full", help="Decode every entry, judge it again, recompute every audit.")
+    ] = False,
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the head's signature, the log, and every stored byte; name the first thing that is wrong."""
+    from ledger.verify import verify as check
+
+    home = state.find_home()
+    recompute = _recompute() if full else None
+    with render.progress() as progress:
+        report = check(
+            home,
+            key=state.public_key(key),
+            trust_first=trust_first,
+            full=full,
+            recompute=recompute,
+            progress=progress,
+        )
+    error = report.error()
+    if as_json:
+        _emit(report, error)
+        if error is not None:
+            raise typer.Exit(error.exit_code)
+        return
+    _tell(report)
+    if error is not None:
+        raise error
+
+
+def _recompute() -> Recompute:
+    """How an audit's result is computed again at its own head; imported only where it is asked for."""
+    home = state.find_home()
+
+    def run(payload: bytes) -> bytes | None:
+        from audits.recompute import recompute
+        from ledger.snapshot import open_snapshot
+        from ledger.statement import parse
+
+        statement = parse(payload)
+        size = int(statement.subjects[0].name.rpartition("@")[2])
+        return recompute(open_snapshot(home, at=size), statement)
+
+    return run
+
+
+def _emit(report: Report, error: VerificationError | None) -> None:
+    render.emit_json(
+        {
+            "ok": report.ok,
+            "origin": report.origin,
+            "full": report.full,
+            "head": None
+            if report.head is None
+            else {"size": report.head.size, "root": f"sha256:{report.head.root.hex()}"},
+            "pin": report.pin,
+            "checked": report.counts,
+            "problems": report.total,
+            "findings": [
+                {"kind": p.kind, "where": p.where, "entry": p.entry, "message": p.message}
+                for p in report.findings
+            ],
+            "notices": list(report.notices),
+            "error": None if error is None else error.as_dict(),
+        }
+    )
+
+
+def _tell(report: Report) -> None:
+    checked = ", ".join(f"{count:,} {name}" for name, count in report.counts.items() if count)
+    if report.head is not None:
+        root = render.short("sha256:" + report.head.root.hex())
+        render.say(f"head      size {report.head.size:,}, {root}, pin {report.pin}")
+    render.say(f"checked   {checked}")
+    for notice in report.notices:
+        render.say(f"note: {notice}", stderr=True)
+    for problem in report.findings[:FIRST]:
+        render.say(f"PROBLEM   {problem}")
+    if report.total > FIRST:
+        render.say(f"          and {report.total - FIRST:,} more: ledger verify --json")
+    if report.ok:
+        how = (
+            "every entry decoded and judged, every audit recomputed"
+            if report.full
+            else "every byte is what was signed"
+        )
+        render.say(f"verified  {how}")
