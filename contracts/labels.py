@@ -97,6 +97,8 @@ def distinct(labels: Labels) -> Labels:
     if labels.values.null_count == 0 and _all_differ(labels.values):
         return labels
     once = labels.values.dictionary_encode()
+    if once.null_count == 0 and len(once.dictionary) == len(labels.values):
+        return labels
     lookup = np.append(_codes(once.indices), np.int32(ABSENT))
     return Labels(lookup[labels.codes], once.dictionary)
 

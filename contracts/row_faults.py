@@ -24,6 +24,12 @@ _DIGEST = "blake3: or sha256: and 64 lower-case hex digits"
 _OK = "a finite number, or no energy and a status other than ok"
 
 
+_INSTEAD = {
+    "channel": "add it, or name the channel once with --channel NAME",
+    "acquisition_id": "add it, or name the acquisition once with --acquisition ID",
+}
+
+
 @dataclass(frozen=True)
 class Rule:
     """How a broken rule is told: the column `what`; expected `wanted`."""
@@ -33,6 +39,10 @@ class Rule:
 
 
 RULES: Mapping[str, Rule] = {
+    "not-text": Rule("is not text", "text"),
+    "not-a-number": Rule("is not a number", "a decimal number"),
+    "not-an-integer": Rule("is not an integer", "a whole number without point or exponent"),
+    "not-a-boolean": Rule("is neither true nor false", "true or false"),
     "null": Rule("is empty", "a value in every row"),
     "empty": Rule("is an empty text", "at least one character"),
     "too-long": Rule("is too long", f"at most {MAX_LABEL_BYTES:,} bytes of UTF-8"),
@@ -78,7 +88,8 @@ class RowFaults:
         """A column that a whole file lacks or has with the wrong type."""
         file = self.rows.files[fault.file].name
         if fault.got is None:
-            code, message = "missing-column", f"column {fault.column} is missing; expected {fault.wanted}"
+            step = _INSTEAD.get(fault.column, "see `ledger ingest --template transport`")
+            code, message = "missing-column", f"required column {fault.column} is missing; {step}"
         else:
             code = "wrong-type"
             message = (
@@ -113,7 +124,7 @@ class RowFaults:
         marked: Positions,
         *,
         wanted: str | None = None,
-        tell: Callable[[int], str] | None = None,
+        tell: Callable[[int], str | None] | None = None,
     ) -> None:
         """Labels (by index) that break a rule: a finding for each label and file, with its rows.
 
@@ -172,12 +183,12 @@ class RowFaults:
         positions: Positions,
         got: pa.Array | None = None,
         *,
-        rule: Rule | None = None,
+        wanted: str | None = None,
     ) -> None:
         """Rows that break a rule: a finding for each, while examples are kept; `got` in row order."""
         if not len(positions):
             return
-        what, wanted = (rule or RULES[code]).what, (rule or RULES[code]).wanted
+        what, wanted = RULES[code].what, wanted or RULES[code].wanted
         texts = pa.nulls(len(positions), CODED) if got is None else _texts(got)
         self._reject(code, column, positions, wanted, texts)
         kept = positions[: self.findings.limit]

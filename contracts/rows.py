@@ -23,16 +23,16 @@ from contracts.findings import Findings
 from contracts.labels import Labels, Mask, distinct, in_order
 from contracts.look_alikes import twins
 from contracts.pandera_config import failures
-from contracts.raw_rows import PACKED, RawRows, gather
+from contracts.raw_rows import PACKED, Positions, RawRows, gather
 from contracts.row_digests import digest_labels
-from contracts.row_faults import RULES, RowFaults, Rule
+from contracts.row_faults import RULES, RowFaults
 from contracts.row_models import REQUIRED_TEXT, Endpoint, Label, ScoreRow, Status, ViewSource
 from contracts.schema import TRANSPORT, TYPES
 from contracts.source_table import SourceTable
 
 DEFAULT_VIEW_SOURCE = "own"
 OK = "ok"
-RESOLVED = 100  # unknown channels whose message is looked up; the rest share their code
+RESOLVED = 100  # unresolved channel labels that are looked up in full
 _NAMED = ("trajectory_id", "acquisition_id", "candidate", "target", "target_type", "step_kind")
 _MODELS: Mapping[type[pp.DataFrameModel], tuple[str, ...]] = {
     Label: _NAMED,
@@ -46,7 +46,6 @@ _FRAME_CODES = {
     "float32-energy": "energy",
     "layout-out-of-range": "layout",
 }
-_UNREAD = "is not of its type"
 
 
 def _in_flight() -> pa.Schema:
@@ -125,11 +124,10 @@ class _Judgement:
         for index, file in enumerate(self.rows.files):
             for unread in file.unread:
                 positions = unread.rows + self.rows.starts[index]
-                rule = Rule(_UNREAD, unread.wanted)
-                self.faults.each(unread.code, unread.column, positions, unread.values, rule=rule)
+                self.faults.each(unread.code, unread.column, positions, unread.values)
 
     def _labels(self) -> None:
-        """Every distinct label once; the columns of one model share a frame, which costs more than a label."""
+        """Every distinct label once; the columns of one model share a frame, which costs more than labels."""
         for model, names in _MODELS.items():
             pool = pa.concat_arrays([self.rows.text[name].values for name in names])
             failed = failures(model, pl.DataFrame({"value": pl.from_arrow(pool)})) if len(pool) else ()
@@ -159,32 +157,27 @@ class _Judgement:
     def channels(self) -> tuple[Channel | None, ...]:
         """What each channel label of the rows stands for; a label that stands for none is reported."""
         labels = self.rows.text["channel"]
+        names = set(self.book.names)
         found: list[Channel | None] = []
-        errors: dict[int, UsageError] = {}
+        told: dict[int, str] = {}
+        ambiguous: list[int] = []
+        unknown: list[int] = []
         for index, text in enumerate(labels.values.to_pylist()):
+            found.append(None)
+            if len(told) >= RESOLVED and text not in names:
+                unknown.append(index)  # looking for close names is slow, and so many are never shown
+                continue
             try:
-                channel = self._resolve(text, len(errors))
+                found[index] = self.book.resolve(text)
             except UsageError as error:
-                errors[index] = error
-                channel = None
-            found.append(channel)
-        for code in ("unknown-channel", "ambiguous-channel"):
-            marked = [
-                i for i, error in errors.items() if (error.code == "ambiguous-channel") == (code[0] == "a")
-            ]
-            if marked:
-                self.faults.labels(
-                    code, "channel", labels, np.array(marked), tell=lambda label: str(errors[label])
-                )
+                told[index] = str(error)
+                (ambiguous if error.code == "ambiguous-channel" else unknown).append(index)
         bare = [i for i, channel in enumerate(found) if channel is not None and channel.layouts is None]
-        if bare:
-            self.faults.labels("channel-without-layouts", "channel", labels, np.array(bare))
+        faults = {"unknown-channel": unknown, "ambiguous-channel": ambiguous, "channel-without-layouts": bare}
+        for code, marked in faults.items():
+            if marked:
+                self.faults.labels(code, "channel", labels, np.array(marked), tell=told.get)
         return tuple(found)
-
-    def _resolve(self, text: str, failed: int) -> Channel:
-        if failed >= RESOLVED and text not in self.book.names:
-            raise UsageError(f"unknown channel {text}", code="unknown-channel")
-        return self.book.resolve(text)
 
     @cached_property
     def digests(self) -> Mapping[str, tuple[Labels, Mask]]:
@@ -212,14 +205,30 @@ class _Judgement:
             positions = failure.rows
             if column in self.rows.unread:
                 positions = positions[~self.rows.unread[column][positions]]
+            if failure.check == "layout-out-of-range":
+                self._layouts_out_of_range(positions)
+                continue
             numbers = self.rows.numbers.get(column)
             got = None if numbers is None or failure.check.startswith("null") else numbers.take(positions)
             self.faults.each(failure.check, column, positions, got)
 
+    def _layouts_out_of_range(self, positions: Positions) -> None:
+        """Told with the L of the row's channel, 0 or more where it has none."""
+        layouts = self.layouts[positions]
+        for count in np.unique(layouts):
+            these = positions[layouts == count]
+            wanted = "0 or more" if count < 0 else f"0 to {count - 1}, the layouts of the channel"
+            got = self.rows.numbers["layout"].take(these)
+            self.faults.each("layout-out-of-range", "layout", these, got, wanted=wanted)
+
+    @cached_property
+    def layouts(self) -> NDArray[np.int64]:
+        """L of each row's channel, -1 where it has none."""
+        return self._by_channel([c.layouts or -1 if c is not None else -1 for c in self.channels], -1)
+
     def _frame(self) -> pl.DataFrame:
-        layouts = [-1 if c is None or c.layouts is None else c.layouts for c in self.channels]
         single = [c is None or c.float32 for c in self.channels]
-        by_row = pl.Series(self._by_channel(layouts, -1))
+        by_row = pl.Series(self.layouts)
         columns = {name: pl.Series(self.rows.text[name].codes) for name in REQUIRED_TEXT}
         numbers = ("step", "layout", "position", "energy", "label_mass")
         return pl.DataFrame(

@@ -72,12 +72,11 @@ class Unread:
     """The values of one column that are not of its type, as the file gave them.
 
     `rows` are 0-based positions in the table, ascending, where the table holds null; `values` are their
-    texts, cut short. `code` and `wanted` are those of the finding they become.
+    texts, cut short. `code` is that of the findings they become.
     """
 
     column: str
     code: str
-    wanted: str
     rows: NDArray[np.int64]
     values: pa.Array
 

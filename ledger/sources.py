@@ -1,0 +1,170 @@
+"""Score files into raw tables: staged, told apart, decoded by declared type, nothing judged.
+
+Text stays dictionary-encoded from the decoder on, and a text that stands for a digest is digested batch
+by batch, so memory follows the rows and not the length of the requests. Bytes that are no file of their
+format are a StorageError; what reads but may not be is left to `contracts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from contracts.errors import ContractError, StorageError, UsageError
+from contracts.findings import shown
+from contracts.kinds import decide
+from contracts.labels import is_text
+from contracts.source_table import INCOMING, SourceTable
+from ledger.source_csv import read_csv
+from ledger.source_format import Format, detect
+from ledger.source_json import read_json_lines
+from ledger.source_values import Admit, Decoded, arriving, refuse_repeated
+from ledger.staging import Staged, stage
+
+# What damaged files make the decoders raise, besides their own errors.
+_DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError)
+
+
+def read_sources(
+    paths: Sequence[str | Path], kind: str | None = None, staging: Path | None = None
+) -> tuple[SourceTable, ...]:
+    """Each path as a table of its known columns, in the order given.
+
+    `kind` is transport, by default told from the column names. `staging` is where large inputs wait.
+    ContractError for a file that is refused as a whole, StorageError for one that cannot be read.
+    """
+    return tuple(_source(stage(path, staging), kind) for path in paths)
+
+
+def _source(staged: Staged, kind: str | None) -> SourceTable:
+    def admit(names: Sequence[str]) -> None:
+        if decide(names, kind, staged.name) != "transport":
+            raise UsageError(
+                "predictions are not read here",
+                code="kind-unsupported",
+                expected="a file of scores (kind transport)",
+                where=staged.name,
+            )
+
+    form = detect(staged)
+    try:
+        decoded = _DECODERS[form](staged, admit)
+    except _DAMAGE as error:
+        raise StorageError(
+            f"damaged {form}: it does not decode",
+            code="unreadable",
+            where=staged.name,
+            next_step="copy or write it again",
+        ) from error
+    if not decoded.table.num_rows:
+        raise ContractError(
+            "the file has columns but no rows",
+            code="no-rows",
+            expected="one row for each score",
+            where=staged.name,
+        )
+    return SourceTable(
+        name=staged.name,
+        digest=staged.digest,
+        table=decoded.table,
+        unread=decoded.unread,
+        ignored=tuple(shown(name) for name in decoded.names if name not in INCOMING),
+        row_numbers=decoded.row_numbers,
+    )
+
+
+def _parquet(staged: Staged, admit: Admit) -> Decoded:
+    file = pq.ParquetFile(pa.BufferReader(staged.data))
+    schema = file.schema_arrow
+    known = _known(schema, staged.name, admit)
+    file = pq.ParquetFile(
+        pa.BufferReader(staged.data),
+        metadata=file.metadata,
+        read_dictionary=[name for name in known if is_text(schema.field(name).type)],
+        page_checksum_verification=True,
+    )
+    groups = (file.read_row_group(group, columns=known) for group in range(file.num_row_groups))
+    batches = (batch for group in groups for batch in group.to_batches())
+    return _assembled(schema, known, batches, staged.name)
+
+
+def _arrow_file(staged: Staged, admit: Admit) -> Decoded:
+    with pa.ipc.open_file(pa.BufferReader(staged.data)) as reader:
+        known = _known(reader.schema, staged.name, admit)
+        batches = (reader.get_batch(index).select(known) for index in range(reader.num_record_batches))
+        return _assembled(reader.schema, known, batches, staged.name)
+
+
+def _arrow_stream(staged: Staged, admit: Admit) -> Decoded:
+    with pa.ipc.open_stream(pa.BufferReader(staged.data)) as reader:
+        known = _known(reader.schema, staged.name, admit)
+        return _assembled(reader.schema, known, (batch.select(known) for batch in reader), staged.name)
+
+
+def _known(schema: pa.Schema, where: str, admit: Admit) -> list[str]:
+    """The names of the known columns, once the file's columns as a whole are admitted."""
+    refuse_repeated(schema.names, where)
+    admit(schema.names)
+    return [name for name in schema.names if name in INCOMING]
+
+
+def _assembled(schema: pa.Schema, known: list[str], batches: Iterable[pa.RecordBatch], where: str) -> Decoded:
+    """The known columns of all batches, text coded; field and file metadata kept."""
+    chunks: dict[str, list[pa.Array]] = {name: [] for name in known}
+    row = 0
+    for batch in batches:
+        for name in known:
+            _require_valid(batch.column(name), name, row, where)
+        arrived = arriving({name: batch.column(name) for name in known})
+        for name, array in arrived.items():
+            chunks[name].append(array)
+        row += batch.num_rows
+    if not row:
+        return Decoded(pa.table({}), tuple(schema.names))
+    fields = [schema.field(name).with_type(chunks[name][0].type) for name in known]
+    columns = [pa.chunked_array(chunks[name]) for name in known]
+    table = pa.table(columns, schema=pa.schema(fields, metadata=schema.metadata))
+    return Decoded(table, tuple(schema.names))
+
+
+def _require_valid(array: pa.Array, name: str, first_row: int, where: str) -> None:
+    """StorageError where a column holds text that is not UTF-8 or codes without a label.
+
+    Neither Parquet nor Arrow IPC is checked for either when it is read.
+    """
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        row = _first_bad_text(array)
+        what = (
+            f"column {name} does not decode" if row is None else f"column {name} holds text that is not UTF-8"
+        )
+        place = where if row is None else f"{where} row {first_row + row + 1}"
+        raise StorageError(what, code="unreadable", where=place, next_step="write it again") from error
+
+
+def _first_bad_text(array: pa.Array) -> int | None:
+    """The first position whose text is not UTF-8, None where the damage is another."""
+    if not is_text(array.type):
+        return None
+    coded = pa.types.is_dictionary(array.type)
+    for index, text in enumerate((array.dictionary if coded else array).cast(pa.large_binary()).to_pylist()):
+        try:
+            (text or b"").decode("utf-8")
+        except UnicodeDecodeError:
+            return int(pc.index(array.indices, index).as_py()) if coded else index
+    return None
+
+
+_DECODERS: Mapping[Format, Callable[[Staged, Admit], Decoded]] = {
+    Format.PARQUET: _parquet,
+    Format.ARROW_FILE: _arrow_file,
+    Format.ARROW_STREAM: _arrow_stream,
+    Format.CSV: read_csv,
+    Format.JSON_LINES: read_json_lines,
+}

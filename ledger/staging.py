@@ -1,0 +1,72 @@
+"""The bytes of an input, taken in once: hashed, held still, and decoded from where they were hashed.
+
+A path is opened exactly once, so a pipe works as well as a file, and what is decoded is what was hashed
+even when somebody rewrites the file meanwhile. Small inputs stay in memory; larger ones go to an unnamed
+temporary file in the staging directory, which leaves nothing behind however the process ends.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+from blake3 import blake3
+
+from contracts.errors import StorageError
+
+IN_MEMORY = 64 * 1024 * 1024
+CHUNK = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Staged:
+    """One input: the name it was asked for by, the BLAKE3 of its bytes, and the bytes."""
+
+    name: str
+    digest: str
+    data: pa.Buffer
+
+    @property
+    def view(self) -> memoryview:
+        return memoryview(self.data)
+
+
+def stage(path: str | Path, staging: Path | None = None) -> Staged:
+    """Read a file or pipe to its end. `staging` is where large inputs wait, by default the system's place.
+
+    StorageError when the path is absent, no file, unreadable, or when staging it fails.
+    """
+    name = str(path)
+    hasher = blake3(max_threads=blake3.AUTO)
+    held = bytearray()
+    spilled: IO[bytes] | None = None
+    try:
+        with FileIO(path) as source:
+            while chunk := source.read(CHUNK):
+                hasher.update(chunk)
+                held += chunk
+                if len(held) > IN_MEMORY:
+                    spilled = spilled or tempfile.TemporaryFile(dir=staging)  # noqa: SIM115 (mapped below)
+                    spilled.write(held)
+                    held.clear()
+        data = pa.py_buffer(held) if spilled is None else _mapped(spilled, held)
+    except FileNotFoundError as error:
+        raise StorageError("no such file", code="no-such-file", where=name) from error
+    except OSError as error:
+        raise StorageError(
+            f"cannot be read: {error.strerror or error}", code="unreadable", where=name
+        ) from error
+    return Staged(name, "blake3:" + hasher.hexdigest(), data)
+
+
+def _mapped(spilled: IO[bytes], rest: bytearray) -> pa.Buffer:
+    with spilled:
+        spilled.write(rest)
+        spilled.flush()
+        # The mapping keeps the unnamed file alive after it is closed.
+        return pa.py_buffer(mmap.mmap(spilled.fileno(), 0, access=mmap.ACCESS_READ))
