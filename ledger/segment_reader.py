@@ -163,6 +163,23 @@ class SegmentReader:
         for start, stop in zip(self.group_starts, self.group_starts[1:], strict=False):
             yield self.read(start, stop, columns)
 
+    def groups_with(self, trajectories: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """The rows [start, stop) of each row group that may hold one of some trajectories (ascending).
+
+        Told from the footer, so only a whole reader, which has checked it, may be asked.
+        """
+        assert self._checked, "a ranged reader's footer proves nothing"
+        column = self.schema.names.index(self.schema.key[0])
+        for group, start in enumerate(self.group_starts[:-1]):
+            statistics = self._file.metadata.row_group(group).column(column).statistics
+            at = 0
+            if statistics is not None and statistics.has_min_max:
+                at = bisect_left(trajectories, statistics.min.encode())
+                if at < len(trajectories) and trajectories[at] > statistics.max.encode():
+                    continue
+            if at < len(trajectories):
+                yield start, self.group_starts[group + 1]
+
     def check_pages(self) -> None:
         """Encodes every page again; TamperError names the first page and entry that is not as committed."""
         for start, stop in zip(self.group_starts, self.group_starts[1:], strict=False):

@@ -73,16 +73,19 @@ def write(
     objects: Objects,
     *,
     folder: Folder = "segments",
+    cut: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> list[WrittenSegment]:
     """Sorts, cuts, hashes and stores a call's rows; every object is durable when this returns.
 
-    `table` has the schema's columns, `source_file` and `source_row`. `progress` is told rows written.
+    `table` has the schema's columns, `source_file` and `source_row`; without `cut` its rows become one
+    segment however many they are. `progress` is told rows written.
     """
     table = sort(table, schema)
+    step = SEGMENT_ROWS if cut else max(table.num_rows, 1)
     return [
-        _write_one(table.slice(start, SEGMENT_ROWS), schema, objects, folder, progress)
-        for start in range(0, table.num_rows, SEGMENT_ROWS)
+        _write_one(table.slice(start, step), schema, objects, folder, progress)
+        for start in range(0, table.num_rows, step)
     ]
 
 

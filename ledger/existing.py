@@ -1,0 +1,114 @@
+"""What a call is held against: entries of its trajectories, and the candidate sets its digests stand for.
+
+A contract speaks about whole trajectories (`success` is constant in one) and about donors in others, so all
+entries of the call's trajectories and of the donors it names are read, from the row groups whose range
+meets them, in segments whose range meets them. Every file is checked by its digest when it is read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contracts.digest import unpack
+from contracts.order import pack, ranks
+from contracts.transitions import candidate_set_digest
+from ledger.index_rows import SegmentRow
+from ledger.objects import Objects
+from ledger.scope import DONOR
+from ledger.segment_reader import SegmentReader
+
+SOURCE = "source"
+
+
+def concerned(rows: pa.Table) -> tuple[str, ...]:
+    """The trajectories a call's rows are about or name as donors, by UTF-8 bytes."""
+    names = set(_labels(rows, "trajectory_id"))
+    for view_source in _labels(rows, "view_source"):
+        if (donor := DONOR.fullmatch(view_source)) is not None:
+            names.add(donor["trajectory"])
+    return tuple(sorted(names, key=str.encode))
+
+
+def entries_of(
+    objects: Objects, segments: Sequence[SegmentRow], trajectories: Sequence[str], *, sources: bool = False
+) -> pa.Table | None:
+    """The entries of some trajectories (ascending by UTF-8 bytes) in some segments, None when there are none.
+
+    `sources` adds the column `source`: file and row each entry came from.
+    """
+    wanted = pa.array(trajectories, pa.string())
+    keys = [name.encode() for name in trajectories]
+    parts = []
+    for segment in segments:
+        if not _meets(keys, segment.first[0], segment.last[0]):
+            continue
+        with SegmentReader.whole(objects, segment) as reader:
+            for start, stop in reader.groups_with(keys):
+                table = reader.read(start, stop)
+                ids = table.column("trajectory_id").combine_chunks()
+                used = pc.is_in(ids.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
+                rows = np.flatnonzero(used[ids.indices.to_numpy()])
+                if not len(rows):
+                    continue
+                if len(rows) < table.num_rows:
+                    table = table.take(pa.array(rows))
+                if sources:
+                    table = table.append_column(SOURCE, _sources(reader, segment, start + rows))
+                parts.append(table)
+    return pa.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else None
+
+
+def candidate_sets(objects: Objects, segments: Sequence[SegmentRow], rows: pa.Table) -> Mapping[str, str]:
+    """What the call's candidate digests stand for in the ledger: digest to `candidate_set_digest`.
+
+    Two columns of every segment are read, some 40 ms for a million entries: digests are random, so no
+    statistics could rule a segment out, and an index beside the log would be one more thing to verify.
+    """
+    wanted = rows.column("candidates_hash").unify_dictionaries().combine_chunks().dictionary.drop_null()
+    if not len(wanted):
+        return {}
+    sets: dict[bytes, set[str]] = {}
+    for segment in segments:
+        with SegmentReader.whole(objects, segment) as reader:
+            for group in reader.groups(("candidates_hash", "candidate")):
+                found = group.filter(pc.is_in(group.column("candidates_hash"), value_set=wanted))
+                for digest, candidate in _pairs(found):
+                    sets.setdefault(digest, set()).add(candidate)
+    return {unpack(digest): candidate_set_digest(sorted(names)) for digest, names in sets.items()}
+
+
+def _pairs(table: pa.Table) -> list[tuple[bytes, str]]:
+    """The distinct (candidates digest, candidate) of some rows."""
+    if not table.num_rows:
+        return []
+    digests, names = ranks(table.column("candidates_hash")), ranks(table.column("candidate"))
+    width = len(names.values)
+    codes = np.unique(pack([(digests.codes, len(digests.values)), (names.codes, width)])[0])
+    left, right = digests.values.take(codes // width), names.values.take(codes % width)
+    return list(zip(left.to_pylist(), right.to_pylist(), strict=True))
+
+
+def _labels(rows: pa.Table, name: str) -> list[str]:
+    """The distinct values of a text column."""
+    texts: list[str] = ranks(rows.column(name)).values.to_pylist()
+    return texts
+
+
+def _meets(keys: Sequence[bytes], first: str, last: str) -> bool:
+    at = bisect_left(keys, first.encode())
+    return at < len(keys) and keys[at] <= last.encode()
+
+
+def _sources(reader: SegmentReader, segment: SegmentRow, rows: np.ndarray) -> pa.Array:
+    where = reader.source_rows()
+    names = [source.name for source in segment.sources]
+    texts = [
+        f"{names[file]} row {row}"
+        for file, row in zip(where.files[rows].tolist(), where.rows[rows].tolist(), strict=True)
+    ]
+    return pa.array(texts, pa.string())

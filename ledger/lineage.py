@@ -1,0 +1,266 @@
+"""Where an entry comes from and what became of it, and what an audit rests on.
+
+From an entry upward: the row of the source file, its segment and event under the signed head, channel,
+acquisition, inputs, and the audits that read it. From an audit, a channel or an acquisition downward: the
+segments, with their sources. Every step is checked on the way; nothing is told from the catalog alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ledger import events
+from ledger.event_types import AcquisitionEvent, AuditEvent, ChannelEvent, RefusalEvent, SegmentEvent
+from ledger.identify import EntryFound, EventFound, Found, identify
+from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
+from ledger.node import Node, present
+from ledger.reading import Reading
+from ledger.scope import ANY_DONOR
+from ledger.show import (
+    Entry,
+    Record,
+    acquisition_node,
+    audit_node,
+    channel_node,
+    entry_node,
+    event_node,
+    head_node,
+    page_facts,
+    read_entry,
+    read_record,
+    refusal_node,
+    segment_node,
+)
+
+INPUTS = ("state_hash", "candidates_hash", "request_hash", "view_hash", "response_hash")
+
+
+def lineage(reading: Reading, text: str) -> Node:
+    """The tree of what an id means; UsageError when it means nothing or several things."""
+    found = identify(reading.index, text, reading.size)
+    if isinstance(found, EventFound):
+        found = _made_by(reading, found)
+    reading.confirm(found.event)
+    match found:
+        case EntryFound():
+            node = of_entry(reading, read_entry(reading, found))
+        case SegmentRow():
+            node = _of_segment(reading, found)
+        case RecordRow():
+            node = _of_audit(reading, read_record(reading, found))
+        case ChannelRow():
+            node = _of_channel(reading, found)
+        case AcquisitionRow():
+            node = _of_acquisition(reading, found)
+        case RefusalRow():
+            node = _with(refusal_node(reading, found), [_logged(reading, found.event)])
+        case EventFound():
+            node = _with(event_node(reading, found.event), [head_node(reading)])
+    return node
+
+
+def of_entry(reading: Reading, entry: Entry) -> Node:
+    """An entry, with everything it depends on and the audits it was in scope of."""
+    segment, values = entry.segment, entry.values
+    source = segment.sources[entry.source]
+    shown = {name: value for name, value in values.items() if name not in INPUTS}
+    inputs = {name.removesuffix("_hash"): values[name] for name in INPUTS if name in values}
+    below = [
+        Node(
+            "source", source.digest, {"name": source.name, "digest": source.digest, "row": entry.source_row}
+        ),
+        _with(
+            segment_node(reading, segment, row=entry.row, **page_facts(segment, entry.row)),
+            [_logged(reading, segment.event)],
+        ),
+        *_channels(reading, [values["channel"]]),
+        *_acquisitions(reading, [values["acquisition_id"]]),
+        *([Node("inputs", entry.id, inputs)] if inputs else []),
+        *(audit_node(reading, record) for record in _audits(reading, [segment]) if _reads(record, values)),
+    ]
+    return _with(entry_node(reading, entry, shown), below)
+
+
+def _of_segment(reading: Reading, segment: SegmentRow) -> Node:
+    return _with(
+        segment_node(reading, segment),
+        [
+            _logged(reading, segment.event),
+            *_channels(reading, segment.channels),
+            *_acquisitions(reading, segment.acquisitions),
+            *(audit_node(reading, record) for record in _audits(reading, [segment])),
+        ],
+    )
+
+
+def _of_audit(reading: Reading, record: Record) -> Node:
+    """An audit downward: its head, channels, acquisitions and segments, in the order of the log."""
+    named = _subjects(record)
+    segments = [segment for segment in reading.index.segments(reading.size) if _is_named(segment, named)]
+    design = _design(record)
+    channels = [str(arm.get("channel")) for arm in design.get("arms", ())]
+    scopes = {part for segment in segments for part in segment.scope if part.channel in channels}
+    chosen = sorted({part.acquisition for part in scopes if _chosen(design, part.channel, part.acquisition)})
+    return _with(
+        audit_node(reading, record),
+        [
+            _logged(reading, record.row.event),
+            *_channels(reading, channels),
+            *_acquisitions(reading, chosen),
+            *(_checked_segment(reading, segment) for segment in segments),
+        ],
+    )
+
+
+def _of_channel(reading: Reading, row: ChannelRow) -> Node:
+    segments = reading.index.segments(reading.size, channels=[row.channel.fingerprint])
+    acquisitions = sorted(
+        {part.acquisition for s in segments for part in s.scope if part.channel == row.channel.fingerprint}
+    )
+    audits = [
+        audit_node(reading, record)
+        for record in _audits(reading, segments)
+        if any(arm.get("channel") == row.channel.fingerprint for arm in _design(record).get("arms", ()))
+    ]
+    return _with(
+        channel_node(reading, row),
+        [
+            _logged(reading, row.event),
+            *_acquisitions(reading, acquisitions),
+            *(_checked_segment(reading, segment) for segment in segments),
+            *audits,
+        ],
+    )
+
+
+def _of_acquisition(reading: Reading, row: AcquisitionRow) -> Node:
+    segments = reading.index.segments(reading.size, acquisitions=[row.id])
+    channels = sorted(
+        {part.channel or "" for s in segments for part in s.scope if part.acquisition == row.id}
+    )
+    audits = [
+        audit_node(reading, record)
+        for record in _audits(reading, segments)
+        if any(
+            _chosen(_design(record), arm.get("channel"), row.id)
+            for arm in _design(record).get("arms", ())
+            if arm.get("channel") in channels
+        )
+    ]
+    return _with(
+        acquisition_node(reading, row),
+        [
+            _logged(reading, row.event),
+            *_channels(reading, channels),
+            *(_checked_segment(reading, segment) for segment in segments),
+            *audits,
+        ],
+    )
+
+
+def _made_by(reading: Reading, found: EventFound) -> Found:
+    """What an event brought into the ledger, the event itself when that is nothing of its own."""
+    index, size, event = reading.index, reading.size, found.event
+    rows: Sequence[Found] = ()
+    match events.decode(reading.event_row(event).data):
+        case SegmentEvent():
+            rows = index.segments(size)
+        case RefusalEvent():
+            rows = index.refusals(size)
+        case ChannelEvent():
+            rows = index.channel_rows(size)
+        case AcquisitionEvent():
+            rows = index.acquisitions(size)
+        case AuditEvent():
+            rows = index.records(size)
+    return next((row for row in rows if row.event == event), found)
+
+
+def _with(node: Node, children: Sequence[Node]) -> Node:
+    return Node(node.kind, node.id, node.facts, tuple(children))
+
+
+def _logged(reading: Reading, event: int) -> Node:
+    """An event by its place in the log, and the head that commits to it."""
+    facts = present(
+        type=reading.event_row(event).type,
+        time=reading.event_row(event).time,
+        leaf=event,
+        size=reading.size,
+        path=reading.proof_length(event),
+    )
+    return Node("event", str(event), facts, (head_node(reading),))
+
+
+def _checked_segment(reading: Reading, segment: SegmentRow) -> Node:
+    reading.confirm(segment.event)
+    return segment_node(reading, segment)
+
+
+def _channels(reading: Reading, fingerprints: Sequence[str]) -> Iterator[Node]:
+    """The channels of some fingerprints, each under the name it was first registered by."""
+    first: dict[str, ChannelRow] = {}
+    for row in reading.index.channel_rows(reading.size):
+        first.setdefault(row.channel.fingerprint, row)
+    for fingerprint in dict.fromkeys(fingerprints):
+        if fingerprint in first:
+            reading.confirm(first[fingerprint].event)
+            yield channel_node(reading, first[fingerprint])
+
+
+def _acquisitions(reading: Reading, ids: Sequence[str]) -> Iterator[Node]:
+    for row in reading.index.acquisitions(reading.size):
+        if row.id in ids:
+            reading.confirm(row.event)
+            yield acquisition_node(reading, row)
+
+
+def _audits(reading: Reading, segments: Sequence[SegmentRow]) -> Iterator[Record]:
+    """The audits whose subjects name one of the segments, in the order of the log."""
+    if not segments:
+        return
+    for row in reading.index.records(reading.size):
+        reading.confirm(row.event)
+        record = read_record(reading, row)
+        named = _subjects(record)
+        if any(_is_named(segment, named) for segment in segments):
+            yield record
+
+
+def _subjects(record: Record) -> frozenset[str]:
+    return frozenset(digest for subject in record.statement.subjects for digest in subject.digest.values())
+
+
+def _is_named(segment: SegmentRow, digests: frozenset[str]) -> bool:
+    return segment.file.removeprefix("blake3:") in digests or segment.root.removeprefix("sha256:") in digests
+
+
+def _design(record: Record) -> Mapping[str, Any]:
+    """The design in a record's result; empty where the record has another shape."""
+    result = record.statement.predicate.get("result")
+    design = result.get("design") if isinstance(result, Mapping) else None
+    return design if isinstance(design, Mapping) else {}
+
+
+def _chosen(design: Mapping[str, Any], channel: object, acquisition: str) -> bool:
+    """Whether the design's restriction to acquisitions, if it has one for the channel, lets this one in."""
+    named = [name for fp, name in design.get("scope", {}).get("acquisitions", ()) if fp in (None, channel)]
+    return not named or acquisition in named
+
+
+def _reads(record: Record, values: Mapping[str, Any]) -> bool:
+    """Whether an entry was in the scope of an audit over its segment: channel, view source, acquisition.
+
+    A record of an unknown design counts as reading it: better one too many than one too few.
+    """
+    design = _design(record)
+    arms, view = design.get("arms"), values["view_source"]
+    if not arms:
+        return True
+    return any(
+        arm.get("channel") == values["channel"]
+        and arm.get("view_source") in (view, ANY_DONOR if view.startswith(f"{ANY_DONOR}:") else view)
+        and _chosen(design, values["channel"], values["acquisition_id"])
+        for arm in arms
+    )
