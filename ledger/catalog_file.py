@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from contracts.errors import LedgerError, StorageError, TamperError
@@ -58,17 +57,13 @@ def open_readonly(path: Path, wait: float = 5.0) -> sqlite3.Connection:
     """A connection that can only read, to a catalog of a revision this version knows."""
     if not path.is_file():
         raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
-    connection = _connect(path, "mode=ro", wait)
     try:
-        revision = _revision(connection)
+        connection, revision = _open(path, "mode=ro", wait)
     except sqlite3.OperationalError as error:
-        connection.close()
-        if (error.sqlite_errorname or "").startswith("SQLITE_BUSY"):
+        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
             raise catalog_error(error, path) from error
-        connection = _second_try(path, wait, error)
-        revision = _revision(connection)
+        connection, revision = _second_try(path, wait, error)
     except sqlite3.Error as error:
-        connection.close()
         raise catalog_error(error, path) from error
     if revision != LATEST:
         connection.close()
@@ -97,8 +92,15 @@ def journal(path: Path) -> Path:
     return path.with_name(path.name + "-journal")
 
 
-def _connect(path: Path, mode: str, wait: float) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=wait, isolation_level=None)
+def _open(path: Path, mode: str, wait: float) -> tuple[sqlite3.Connection, str | None]:
+    """A connection that was used once, so that it is known to work, and the catalog's revision."""
+    uri = f"{path.absolute().as_uri()}?{mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
+    try:
+        return connection, _revision(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _revision(connection: sqlite3.Connection) -> str | None:
@@ -111,22 +113,19 @@ def _revision(connection: sqlite3.Connection) -> str | None:
     return str(row[0]) if row else None
 
 
-def _second_try(path: Path, wait: float, error: sqlite3.OperationalError) -> sqlite3.Connection:
+def _second_try(
+    path: Path, wait: float, error: sqlite3.OperationalError
+) -> tuple[sqlite3.Connection, str | None]:
     """Plays a dead writer's journal back, or reads a disk without locks as the fixed bytes they are."""
+    unfinished = journal(path).exists()
+    if unfinished and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        raise StorageError(
+            "the last write to the catalog was cut off, and it cannot be undone here", code="read-only",
+            where=path, next_step="run `ledger repair` as a user who may write there",
+        ) from error  # fmt: skip
     try:
-        if journal(path).exists():
-            if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-                raise StorageError(
-                    "the last write to the catalog was cut off, and it cannot be undone here",
-                    code="read-only", where=path,
-                    next_step="run `ledger repair` as a user who may write there",
-                ) from error  # fmt: skip
-            with closing(_connect(path, "mode=rw", wait)) as writer:
-                writer.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            connection = _connect(path, "mode=ro", wait)
-        else:
-            connection = _connect(path, "mode=ro&immutable=1", wait)
-        _revision(connection)
+        if unfinished:
+            _open(path, "mode=rw", wait)[0].close()
+        return _open(path, "mode=ro" if unfinished else "mode=ro&immutable=1", wait)
     except sqlite3.Error as failure:
         raise catalog_error(failure, path) from failure
-    return connection
