@@ -101,13 +101,13 @@ def _print_table(tables: list[pa.Table], limit: int | None) -> None:
     cells = [
         (
             row["entry"],
-            f"{row['trajectory_id']}/{row['step']:02d}",
+            f"{row['trajectory_id']}/{row['step']}",
             row["endpoint"],
             row["channel"],
             row["layout"],
             row["acquisition_id"],
             row["candidate"],
-            f"{row['energy']:+.4f}",
+            f"{row['energy']:+.3f}",
         )
         for row in rows[: FIRST if more else None]
     ]

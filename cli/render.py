@@ -56,16 +56,16 @@ def table(
     columns: Sequence[str | tuple[str, str]], rows: Sequence[Sequence[object]], *, title: str | None = None
 ) -> Table:
     """A table of text; a column is a heading or (heading, 'left' | 'right'), None shows as a dash."""
-    from rich import box
     from rich.table import Table
 
     made = Table(
-        box=box.SIMPLE_HEAD,
+        box=None,
         title=title,
         title_justify="left",
         title_style="bold",
+        header_style="bold",
+        padding=(0, 2, 0, 0),
         pad_edge=False,
-        expand=False,
     )
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
