@@ -20,6 +20,7 @@ SEED: Final = 20260928
 PERMUTATION_STREAM: Final = 1 << 63
 """The stream of permutations; 0 is that of every audit but JEV, which uses the year."""
 _BATCH_CELLS: Final = 1 << 20  # clusters times replicates worked on at once: 8 MB an array
+_BATCH_MOST: Final = 1024  # replicates worked on at once however few the clusters
 
 
 def raw(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.NDArray[np.uint64]:
@@ -57,4 +58,4 @@ def counts(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.
 
 def batch_size(clusters: int) -> int:
     """How many replicates to make at once so that memory stays bounded; no result depends on it."""
-    return max(1, _BATCH_CELLS // max(clusters, 1))
+    return max(1, min(_BATCH_MOST, _BATCH_CELLS // max(clusters, 1)))

@@ -61,7 +61,7 @@ def exp(x: npt.ArrayLike) -> Float:
     values = np.asarray(x, dtype=np.float64)
     if not bool(np.all(values <= _HIGHEST)):
         raise ValueError("exp takes numbers up to 709")
-    return _exp(values)
+    return _exp(values.reshape(-1)).reshape(values.shape)
 
 
 def log(x: npt.ArrayLike) -> Float:
@@ -69,7 +69,7 @@ def log(x: npt.ArrayLike) -> Float:
     values = np.asarray(x, dtype=np.float64)
     if not bool(np.all((values > 0) & (values < np.inf))):
         raise ValueError("log takes finite positive numbers")
-    return _log(values)
+    return _log(values.reshape(-1)).reshape(values.shape)
 
 
 def logsumexp(values: npt.ArrayLike) -> float:

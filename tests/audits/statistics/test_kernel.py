@@ -106,9 +106,9 @@ class TestTheory:
     @pytest.mark.sweep
     def test_many_more_arguments(self) -> None:
         rng = np.random.default_rng(13)
-        x = np.concatenate([rng.uniform(-745, 709, 100_000), rng.uniform(-3, 0, 100_000)])
+        x = np.concatenate([rng.uniform(-745, 709, 30_000), rng.uniform(-3, 0, 30_000)])
         assert worst_ulp(kernel.exp(x), exact_exp(x)) <= 1.0
-        y = np.concatenate([rng.uniform(0.4, 2.5, 100_000), np.exp(rng.uniform(-700, 700, 100_000))])
+        y = np.concatenate([rng.uniform(0.4, 2.5, 30_000), np.exp(rng.uniform(-700, 700, 30_000))])
         assert worst_ulp(kernel.log(y), exact_log(y)) <= 1.0
 
     def test_below_the_last_exponent(self) -> None:
@@ -133,7 +133,7 @@ class TestTheory:
         with localcontext() as context:
             context.prec = 60
             for row, own, margin in zip(energies.tolist(), target.tolist(), found.tolist(), strict=True):
-                rivals = sum(Decimal(e).exp() for j, e in enumerate(row) if j != own)
+                rivals = sum((Decimal(e).exp() for j, e in enumerate(row) if j != own), Decimal(0))
                 assert abs((Decimal(row[own]) - rivals.ln()) * 2**40 - margin) < Decimal("0.6")
 
 
