@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contracts.labels import Mask
-from contracts.order import Ints, Keys, column, ranks
+from contracts.order import Ints, Keys, column, labelled
 from contracts.schema import TRANSPORT
 
 CONTENT = tuple(name for name in TRANSPORT.names if name not in TRANSPORT.key)
@@ -38,8 +38,8 @@ def known(keys: Keys, held: Mask, table: pa.Table, existing: pa.Table) -> Known:
     leaders = np.flatnonzero(~keys.repeat)
     leader = leaders[np.cumsum(~keys.repeat) - 1]
     matched = np.flatnonzero(~held & held[leader])
-    ours = table.take(pa.array(keys.positions(matched) - existing.num_rows))
-    theirs = existing.take(pa.array(keys.positions(leader[matched])))
+    ours = table.select(CONTENT).take(pa.array(keys.positions(matched) - existing.num_rows))
+    theirs = existing.select(CONTENT).take(pa.array(keys.positions(leader[matched])))
     first = np.full(len(matched), -1, dtype=np.int64)
     for number, name in enumerate(CONTENT):
         differs = _differs(ours, theirs, name)
@@ -56,7 +56,7 @@ def known(keys: Keys, held: Mask, table: pa.Table, existing: pa.Table) -> Known:
 def _differs(ours: pa.Table, theirs: pa.Table, name: str) -> Mask:
     kind = TRANSPORT.arrow.field(name).type
     if pa.types.is_string(kind) or pa.types.is_fixed_size_binary(kind):
-        codes = ranks(column([ours, theirs], name)).codes
+        codes = labelled(column([ours, theirs], name)).codes
         text: Mask = codes[: len(ours)] != codes[len(ours) :]
         return text
     differs = np.zeros(len(ours), dtype=np.bool_)

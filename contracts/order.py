@@ -7,6 +7,7 @@ and that integer is sorted: text is compared once per distinct value. Equal keys
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,20 +18,29 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from contracts.labels import ABSENT, Codes, Labels, Mask, distinct, in_order
+from contracts.schema import TRANSPORT
 
 Ints = NDArray[np.int64]
 
 LIMIT = 2**63 - 1
 # A table of all possible values is faster than a sort while it is not much larger than the rows.
 SPARSE = 4
+_TEXT = ("trajectory_id", "endpoint", "view_source", "channel", "acquisition_id", "candidate")
 
 
 def ranks(column: pa.ChunkedArray) -> Labels:
     """A text or binary column, dictionary-encoded or not, as ranks of its values by their bytes."""
+    return in_order(labelled(column))
+
+
+def labelled(column: pa.ChunkedArray) -> Labels:
+    """A text or binary column as codes into its distinct values, in any order."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     array = coded.unify_dictionaries().combine_chunks()
-    codes = pc.fill_null(array.indices.cast(pa.int32()), ABSENT).to_numpy(zero_copy_only=False)
-    return in_order(distinct(Labels(codes, array.dictionary)))
+    indices = array.indices.cast(pa.int32())
+    if indices.null_count:
+        indices = pc.fill_null(indices, ABSENT)
+    return distinct(Labels(indices.to_numpy(zero_copy_only=False), array.dictionary))
 
 
 def dense(values: Ints, limit: int) -> tuple[Ints, Ints]:
@@ -61,6 +71,18 @@ def pack(parts: Sequence[tuple[NDArray[np.integer], int]]) -> tuple[Ints, int]:
         packed += values
         limit *= its_limit
     return packed, limit
+
+
+def unpack(packed: Ints, limits: Sequence[int]) -> list[Codes]:
+    """The columns that `pack` made one of, where their limits fit together; `limits` in the same order."""
+    columns: list[Codes] = []
+    for limit in reversed(limits):
+        rest = packed // limit if limit > 1 else packed
+        columns.append(
+            (packed - rest * limit).astype(np.int32) if limit > 1 else np.zeros(len(packed), np.int32)
+        )
+        packed = rest
+    return columns[::-1]
 
 
 @dataclass(frozen=True)
@@ -105,42 +127,39 @@ class Keys:
 
 def keys(tables: Sequence[pa.Table]) -> Keys:
     """The canonical order of the rows of some canonical tables, taken as one input, one after another."""
-    trajectory, endpoint, view_source, channel, acquisition, candidate = (
-        ranks(column(tables, name))
-        for name in ("trajectory_id", "endpoint", "view_source", "channel", "acquisition_id", "candidate")
-    )
-    step, layout = (integers(tables, name) for name in ("step", "layout"))
-    packed, _ = pack(
-        [
-            (trajectory.codes, bound(trajectory)),
-            (step, int(step.max(initial=0)) + 1),
-            (endpoint.codes, bound(endpoint)),
-            (view_source.codes, bound(view_source)),
-            (channel.codes, bound(channel)),
-            (layout, int(layout.max(initial=0)) + 1),
-            (acquisition.codes, bound(acquisition)),
-            (candidate.codes, bound(candidate)),
-        ]
-    )
-    order, repeat = _sort(packed)
+    labels = {name: ranks(column(tables, name)) for name in _TEXT}
+    numbers = {name: integers(tables, name) for name in ("step", "layout")}
+    codes = {name: labels[name].codes if name in labels else numbers[name] for name in TRANSPORT.key}
+    limits = {name: bound(labels[name]) for name in labels}
+    limits |= {name: int(values.max(initial=0)) + 1 for name, values in numbers.items()}
+    parts = [(codes[name], limits[name]) for name in TRANSPORT.key]
+    packed, limit = pack(parts)
+    order, ordered, repeat = _sort(packed)
     if order is not None:
-        step, layout = step[order], layout[order]
-    trajectory = permuted(trajectory, order)
-    new = np.ones(len(step), dtype=np.bool_)
-    new[1:] = (trajectory.codes[1:] != trajectory.codes[:-1]) | (step[1:] != step[:-1])
+        whole = limit == math.prod(limits.values())
+        columns = unpack(ordered, [limit for _, limit in parts]) if whole else permuted(parts, order)
+        codes = dict(zip(TRANSPORT.key, columns, strict=True))
+    new = np.ones(len(packed), dtype=np.bool_)
+    new[1:] = False
+    for name in ("trajectory_id", "step"):
+        new[1:] |= codes[name][1:] != codes[name][:-1]
+
+    def text(name: str) -> Labels:
+        return Labels(codes[name], labels[name].values)
+
     return Keys(
         order=order,
-        trajectory=trajectory,
-        step=step,
-        endpoint=permuted(endpoint, order),
-        view_source=permuted(view_source, order),
-        channel=permuted(channel, order),
-        layout=layout,
-        acquisition=permuted(acquisition, order),
-        candidate=permuted(candidate, order),
+        trajectory=text("trajectory_id"),
+        step=codes["step"],
+        endpoint=text("endpoint"),
+        view_source=text("view_source"),
+        channel=text("channel"),
+        layout=codes["layout"],
+        acquisition=text("acquisition_id"),
+        candidate=text("candidate"),
         repeat=repeat,
         transition=np.cumsum(new, dtype=np.int32) - np.int32(1),
-        starts=np.append(np.flatnonzero(new), len(step)),
+        starts=np.append(np.flatnonzero(new), len(new)),
     )
 
 
@@ -149,17 +168,42 @@ def bound(labels: Labels) -> int:
     return max(len(labels.values), 1)
 
 
-def permuted(labels: Labels, order: Ints | None) -> Labels:
-    """A column in another row order; None leaves it as it is."""
-    return labels if order is None else Labels(labels.codes[order], labels.values)
+def permuted(parts: Sequence[tuple[Codes, int]], order: Ints) -> list[Codes]:
+    """Columns of small integers with their limits, as `pack` takes them, in another row order.
+
+    Fetching a row from a random place costs far more than arithmetic on it, so as many columns as fit
+    63 bits travel as one.
+    """
+    columns: list[Codes] = []
+    rest = list(parts)
+    while rest:
+        count, limit = 0, 1
+        while count < len(rest) and limit * rest[count][1] <= LIMIT:
+            limit *= rest[count][1]
+            count += 1
+        together, rest = rest[:count], rest[count:]
+        limits = [its_limit for _, its_limit in together]
+        columns += unpack(pack(together)[0][order], limits)
+    return columns
 
 
-def _sort(packed: Ints) -> tuple[Ints | None, Mask]:
-    """A stable order of the packed keys (None where they are in order) and which keys repeat."""
+def permuted_labels(columns: Sequence[Labels], order: Ints | None) -> list[Labels]:
+    """Columns in another row order; None leaves them as they are."""
+    if order is None:
+        return list(columns)
+    shifted = [(labels.codes + np.int32(1), len(labels.values) + 1) for labels in columns]
+    return [
+        Labels(codes - np.int32(1), labels.values)
+        for labels, codes in zip(columns, permuted(shifted, order), strict=True)
+    ]
+
+
+def _sort(packed: Ints) -> tuple[Ints | None, Ints, Mask]:
+    """A stable order of the packed keys (None where they are in order), the keys in it, which repeat."""
     repeat = np.zeros(len(packed), dtype=np.bool_)
     if not (packed[1:] < packed[:-1]).any():
         repeat[1:] = packed[1:] == packed[:-1]
-        return None, repeat
+        return None, packed, repeat
     # numpy's unstable sort of int64 is three times faster than its stable one; ties are few and mended.
     order = np.argsort(packed)
     ordered = packed[order]
@@ -168,8 +212,9 @@ def _sort(packed: Ints) -> tuple[Ints | None, Mask]:
         tied = repeat.copy()
         tied[:-1] |= repeat[1:]
         rows = np.flatnonzero(tied)
-        order[rows] = order[rows][np.lexsort((order[rows], ordered[rows]))]
-    return order, repeat
+        run = np.cumsum(~repeat)[rows] * len(packed)
+        order[rows] = np.sort(run + order[rows]) - run
+    return order, ordered, repeat
 
 
 def column(tables: Sequence[pa.Table], name: str) -> pa.ChunkedArray:

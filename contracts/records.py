@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from blake3 import blake3
 from numpy.typing import NDArray
 
+from contracts.labels import joined
 from contracts.order import Ints, ranks
 from contracts.schema import REFUSED, Column
 
@@ -78,13 +79,14 @@ def tie_order(table: pa.Table) -> Ints:
 def _encoded(values: pa.ChunkedArray, column: Column) -> tuple[Bytes, NDArray[np.int32] | None]:
     if column.type in _NUMBERS:
         return _bytes(values, _NUMBERS[column.type]), None
-    labels = ranks(values)
-    distinct = labels.values.to_pylist()
+    ranked, width = ranks(values), _WIDTHS[column.type]
+    labels = joined([(ranked.codes, ranked.values)], ranked.values.type)  # used values only
     if column.type == "text":
-        distinct = [blake3(value.encode()).digest() for value in distinct]
+        flat = b"".join(blake3(value.encode()).digest() for value in labels.values.to_pylist())
+    else:
+        flat = bytes(labels.values.buffers()[1])[labels.values.offset * width :][: len(labels.values) * width]
     # An absent value is code -1: the row of zeros at the end.
-    flat = b"".join([*distinct, bytes(_WIDTHS[column.type])])
-    return np.frombuffer(flat, dtype=np.uint8).reshape(-1, _WIDTHS[column.type]), labels.codes
+    return np.frombuffer(flat + bytes(width), dtype=np.uint8).reshape(-1, width), labels.codes
 
 
 def _bytes(values: pa.ChunkedArray, kind: str) -> Bytes:

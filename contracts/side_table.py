@@ -20,7 +20,7 @@ from contracts.side_models import (
     READING_FAILED,
     SIDE_CODES,
 )
-from contracts.sides import Rows, Sides
+from contracts.side_sentences import Scene
 
 _CODE_OF_FAULT = {
     Fault.ABSENT: CELL_MISSING,
@@ -31,21 +31,19 @@ _CODE_OF_FAULT = {
 
 
 def side_table(
-    rows: Rows,
-    sides: Sides,
+    scene: Scene,
     faults: SideFaults,
     refused: pa.Table,
     refused_side: Ints,
-    status: Labels,
     of_side: Mapping[str, Mask],
     of_transition: Mapping[str, Mask],
 ) -> pa.Table:
     """A SIDES table, row i being side `faults.side[i]`.
 
     `refused` are the refused rows in their final order and `refused_side` the place of each row's side in
-    `faults`; `status` is the status of every row in canonical order.
+    `faults`.
     """
-    keys, at = rows.keys, sides.first[faults.side]
+    keys, at = scene.rows.keys, scene.sides.first[faults.side]
     order = np.argsort(refused_side, kind="stable")
     counts = np.bincount(refused_side, minlength=len(at))
     spoken = refused.take(pa.array(order[np.cumsum(counts) - counts]))
@@ -70,7 +68,7 @@ def side_table(
         columns[f"{endpoint}_layout"] = pa.array(np.where(none, 0, faults.first_layout[:, end]), mask=none)
         candidate = np.where(none, -1, faults.first_candidate[:, end]).astype(np.int32)
         columns[f"{endpoint}_candidate"] = Labels(candidate, keys.candidate.values).array
-        columns[f"{endpoint}_kind"] = _kinds(faults, end, status)
+        columns[f"{endpoint}_kind"] = _kinds(faults, end, scene.status)
     return pa.table({field.name: columns[field.name].cast(field.type) for field in SIDES}, schema=SIDES)
 
 

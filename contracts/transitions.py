@@ -32,8 +32,8 @@ class Said:
     target: Labels
     target_type: Labels
     step_kind: Labels
-    success: Labels
     candidates_hash: Labels
+    success: Labels
 
 
 def candidate_set_digest(candidates: list[str]) -> str:
