@@ -1,0 +1,74 @@
+"""Which transitions of an audit are complete: one whole side per arm and acquisition, same frozen inputs.
+
+A face has two arms, a cube or a bridge more. A transition without a side of one of the acquisitions in
+scope is broken, whatever else it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from contracts.face_models import FACE_CODES, FaceModel
+from contracts.pandera_config import failures
+
+TRANSITION = ("trajectory_id", "step")
+SIDE = ("arm", "acquisition_id")
+
+
+@dataclass(frozen=True)
+class FaceVerdict:
+    """`complete` has trajectory_id and step; `broken` also the code of the first rule broken.
+
+    Both are sorted by transition, text by its UTF-8 bytes.
+    """
+
+    complete: pl.DataFrame
+    broken: pl.DataFrame
+
+
+def judge_faces(
+    summary: pl.DataFrame, arms: int, acquisitions: Sequence[Sequence[str]] | None = None
+) -> FaceVerdict:
+    """Judge the transitions of a summary with one row per side, refused sides too.
+
+    Columns: trajectory_id (text), step, arm (0 to arms - 1), acquisition_id, complete (bool), and
+    state_before, state_after, candidates (any type that compares: codes, text or digests; null where the
+    entries carry no digest). `acquisitions` are those in scope of each arm, by default all that occur in
+    the summary; where it is a part of a scope they must be given. An arm without any breaks every
+    transition.
+    """
+    if acquisitions is None:
+        found = summary.select(SIDE).unique()
+        wanted = found.height + arms - found["arm"].n_unique()
+    else:
+        assert len(acquisitions) == arms, "one list of acquisitions for each arm"
+        wanted = sum(max(len(names), 1) for names in acquisitions)
+    faces = (
+        summary.lazy()
+        .with_columns(pl.col("trajectory_id").cast(pl.String))
+        .group_by(TRANSITION)
+        .agg(
+            wanted=pl.lit(wanted, dtype=pl.UInt32),
+            pairs=pl.struct(SIDE).n_unique(),
+            sides=pl.len(),
+            incomplete=(~pl.col("complete")).sum(),
+            states_before=pl.col("state_before").drop_nulls().n_unique(),
+            states_after=pl.col("state_after").drop_nulls().n_unique(),
+            candidate_sets=pl.col("candidates").drop_nulls().n_unique(),
+        )
+        .sort(TRANSITION)
+        .collect()
+    )
+    code = np.full(faces.height, None, dtype=object)
+    broken = failures(FaceModel, faces.drop(TRANSITION))
+    for failure in sorted(broken, key=lambda failure: FACE_CODES.index(failure.check), reverse=True):
+        code[failure.rows] = failure.check
+    judged = faces.select(TRANSITION).with_columns(pl.Series("code", code, dtype=pl.String))
+    return FaceVerdict(
+        complete=judged.filter(pl.col("code").is_null()).select(TRANSITION),
+        broken=judged.filter(pl.col("code").is_not_null()),
+    )
