@@ -43,6 +43,22 @@ def root(leaves: Sequence[bytes]) -> bytes:
     return level[0]
 
 
+def prefix_roots(leaves: Sequence[bytes], sizes: Sequence[int]) -> list[bytes]:
+    """The roots of the trees over the first `size` leaves, for ascending sizes, hashing each leaf once."""
+    found: list[bytes] = []
+    subtrees: list[tuple[int, bytes]] = []  # (level, root) of the full subtrees of the prefix, left to right
+    done = 0
+    for size in sizes:
+        for leaf in leaves[done:size]:
+            level, top = 0, leaf
+            while subtrees and subtrees[-1][0] == level:
+                level, top = level + 1, node_hash(subtrees.pop()[1], top)
+            subtrees.append((level, top))
+        done = size
+        found.append(_folded([top for _, top in subtrees]))
+    return found
+
+
 def leaves_reader(leaves: Sequence[bytes]) -> Reader:
     """A reader that computes every stored hash from the leaf hashes in memory."""
 
@@ -174,12 +190,18 @@ def _roots(ranges: Sequence[tuple[int, int]], read: Reader) -> list[bytes]:
     stored = iter(read([coordinate for part in parts for coordinate in part]))
     found: list[bytes] = []
     for part in parts:
-        hashes = [next(stored) for _ in part]
-        top = hashes.pop()
-        while hashes:
-            top = node_hash(hashes.pop(), top)
-        found.append(top)
+        found.append(_folded([next(stored) for _ in part]))
     return found
+
+
+def _folded(subtrees: list[bytes]) -> bytes:
+    """The root over full subtrees that shrink from left to right."""
+    if not subtrees:
+        return EMPTY_ROOT
+    top = subtrees[-1]
+    for left in reversed(subtrees[:-1]):
+        top = node_hash(left, top)
+    return top
 
 
 def _check_hashes(hashes: Sequence[bytes]) -> None:

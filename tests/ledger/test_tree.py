@@ -16,6 +16,7 @@ from ledger.tree import (
     leaf_hash,
     leaves_reader,
     node_hash,
+    prefix_roots,
     root,
     verify_consistency,
     verify_inclusion,
@@ -87,6 +88,11 @@ def test_roots_follow_the_definition() -> None:
     assert root(LEAVES[:3]) == node_hash(node_hash(LEAVES[0], LEAVES[1]), LEAVES[2])
     for size in [*range(35), 255, 256, 257]:
         assert root(LEAVES[:size]) == defined_root(LEAVES[:size])
+
+
+def test_the_roots_of_all_prefixes_come_in_one_pass() -> None:
+    for sizes in (list(range(301)), [0, 0, 1, 256, 256, 299], []):
+        assert prefix_roots(LEAVES, sizes) == [root(LEAVES[:size]) for size in sizes]
 
 
 def test_leaf_and_node_are_separated() -> None:

@@ -1,0 +1,160 @@
+"""Whether stored entries still meet the contract: the same models judge them that admitted them.
+
+Rows come in segment order and are judged by whole trajectories, so that no side is cut: those of the last
+trajectory wait for the next rows, and for the next segment where a call was cut there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from contracts.admission import judge
+from contracts.channel import ChannelBook
+from contracts.digest import unpack
+from contracts.findings import Finding, Findings
+from contracts.labels import Labels
+from contracts.order import bound, keys, pack, ranks
+from contracts.rows import canonicalise
+from contracts.source_table import SourceTable
+from ledger.entry_id import entry_id
+from ledger.problems import Problems
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive rows of one segment: the first is row `start` of it.
+
+    `sources` says for each row which file of its call it came from: whether a digest may be absent is a
+    question about a file.
+    """
+
+    where: str
+    root: str
+    start: int
+    table: pa.Table
+    sources: Ints
+
+    def cut(self, start: int, stop: int) -> Part:
+        """Rows [start, stop) of this part."""
+        rows = self.table.slice(start, stop - start)
+        return Part(self.where, self.root, self.start + start, rows, self.sources[start:stop])
+
+
+class Contract:
+    """Judges parts as they come; remembers which sides it has seen, since each belongs to one call."""
+
+    def __init__(self, found: Problems, book: ChannelBook) -> None:
+        self._found = found
+        self._book = book
+        self._waiting: list[Part] = []
+        self._sides: set[bytes] = set()
+
+    def feed(self, part: Part) -> None:
+        """Takes the next rows of a call and judges every trajectory that has ended."""
+        last = _last_trajectory(part.table)
+        if last == 0 and self._waiting and _same_trajectory(self._waiting[-1], part):
+            self._waiting.append(part)
+            return
+        whole = [*self._waiting, part.cut(0, last)] if last else self._waiting
+        self._waiting = [part.cut(last, part.table.num_rows)]
+        self._judge([each for each in whole if each.table.num_rows])
+
+    def finish(self) -> None:
+        """Judges what waits: nothing more comes of this call."""
+        waiting, self._waiting = self._waiting, []
+        self._judge(waiting)
+
+    def _judge(self, parts: list[Part]) -> None:
+        if not parts:
+            return
+        files = [file for part in parts for file in _files(part)]
+        result = canonicalise(files, self._book)
+        findings = result.findings
+        if not findings.total:
+            findings = judge(result, self._book, files=[file.name for file in files]).findings
+        self._tell(findings, {part.where: part for part in parts})
+        self._repeated(parts)
+
+    def _tell(self, findings: Findings, parts: dict[str, Part]) -> None:
+        told = 0
+        for finding in findings.examples:
+            part = parts.get(finding.file or "", next(iter(parts.values())))
+            self._found.add(
+                "data", part.where, f"breaks the contract: {finding.message}", _entry(finding, part)
+            )
+            told += finding.count
+        if findings.total > told:
+            self._found.add(
+                "data", next(iter(parts)), f"{findings.total - told} more rows break the contract"
+            )
+
+    def _repeated(self, parts: list[Part]) -> None:
+        """A side is admitted whole in one call, so none may come again in another."""
+        sides: dict[bytes, tuple[Part, int]] = {}
+        for part in parts:
+            for row, side in zip(*side_keys(part.table), strict=True):
+                digest = blake2b(repr(side).encode(), digest_size=16).digest()
+                sides.setdefault(digest, (part, row))
+        for digest, (part, row) in sides.items():
+            if digest in self._sides:
+                entry = entry_id(part.root, part.start + row)
+                self._found.add("data", part.where, "the side of this entry is in the log twice", entry)
+        self._sides.update(sides)
+
+
+def side_keys(table: pa.Table) -> tuple[list[int], list[tuple[object, ...]]]:
+    """The sides in a table in segment order: the first row of each, and its key with the packed channel."""
+    order = keys([table])
+    labels = (order.view_source, order.channel, order.acquisition)
+    packed, _ = pack(
+        [(order.transition, max(order.transitions, 1)), *((each.codes, bound(each)) for each in labels)]
+    )
+    _, rows = np.unique(packed, return_index=True)
+    trajectory, step = order.trajectory.values.to_pylist(), order.step
+    texts = [each.values.to_pylist() for each in labels]
+    found: list[tuple[object, ...]] = [
+        (
+            trajectory[order.trajectory.codes[row]],
+            int(step[row]),
+            *(text[each.codes[row]] for text, each in zip(texts, labels, strict=True)),
+        )
+        for row in rows
+    ]
+    return order.positions(rows).tolist(), found
+
+
+def _files(part: Part) -> Iterator[SourceTable]:
+    """The rows as they would come in files again, one for every source; the channel by its fingerprint."""
+    channel = ranks(part.table.column("channel"))
+    references = pa.array([unpack(packed) for packed in channel.values.to_pylist()], pa.string())
+    at = part.table.schema.get_field_index("channel")
+    table = part.table.set_column(at, "channel", Labels(channel.codes, references).array)
+    numbers = np.arange(part.start + 1, part.start + 1 + table.num_rows)
+    for source in np.unique(part.sources):
+        mine = np.flatnonzero(part.sources == source)
+        rows = table if len(mine) == table.num_rows else table.take(pa.array(mine))
+        yield SourceTable(part.where, "", rows, row_numbers=numbers[mine])
+
+
+def _last_trajectory(table: pa.Table) -> int:
+    """The first row of the last trajectory."""
+    codes = ranks(table.column("trajectory_id")).codes
+    others = np.flatnonzero(codes != codes[-1])
+    return int(others[-1]) + 1 if len(others) else 0
+
+
+def _same_trajectory(before: Part, after: Part) -> bool:
+    ends = (before.table.column("trajectory_id")[-1].as_py(), after.table.column("trajectory_id")[0].as_py())
+    return bool(ends[0] == ends[1])
+
+
+def _entry(finding: Finding, part: Part) -> str | None:
+    return entry_id(part.root, finding.rows[0] - 1) if finding.rows else None

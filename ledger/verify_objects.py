@@ -1,0 +1,96 @@
+"""Whether every object that an event names is there, whole, and what nobody names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+from blake3 import blake3
+
+from contracts.errors import LedgerError, TamperError
+from ledger import durable
+from ledger.home import SETTINGS, Home
+from ledger.objects import STAGING, Objects, digest_in
+from ledger.problems import Problems
+from ledger.verify_catalog import Named
+from ledger.verify_log import OBJECTS
+
+CHUNK = 1 << 20
+THREADS = min(4, os.cpu_count() or 1)
+RECORDS = "records/"
+
+
+def check_objects(
+    found: Problems, objects: Objects, named: Named, progress: Callable[[int], None]
+) -> dict[str, int]:
+    """Bytes against names, in parallel. Returns the sizes of the objects that are right, by name."""
+    sizes: dict[str, int] = {}
+    with ThreadPoolExecutor(THREADS) as pool:
+        outcomes = pool.map(lambda name: _digested(objects, name), named.objects)
+        for done, (name, outcome) in enumerate(zip(named.objects, outcomes, strict=True), 1):
+            if isinstance(outcome, int):
+                sizes[name] = outcome
+            else:
+                kind = "record" if name.startswith(RECORDS) else "data"
+                entry = _first_entry(objects, name, named) or f"event {named.objects[name]}"
+                found.add_error(outcome, kind, f"{OBJECTS}/{name}", entry)
+            progress(done)
+    return sizes
+
+
+def check_strays(found: Problems, home: Home, named: Named) -> None:
+    """Lists what no event accounts for: files that are no objects, and objects no event names."""
+    objects = home.objects
+    for name in _strays(home):
+        found.notices.append(f"{name} is no file of this ledger")
+    orphans = [name for name in objects.list() if digest_in(name) and name not in named.objects]
+    for name in orphans:
+        found.notices.append(f"{OBJECTS}/{name} is named by no event; `ledger repair` removes it")
+    if staged := sum(1 for _ in objects.staged()):
+        found.notices.append(
+            f"{staged} unfinished files in {OBJECTS}/{STAGING}; `ledger repair` removes them"
+        )
+
+
+def _strays(home: Home) -> Iterator[str]:
+    catalog = home.catalog.name
+    ours = {SETTINGS, home.objects.root.name, "writer.lock", *(f"{catalog}{end}" for end in ("", "-journal"))}
+    with durable.storage("listing the home", home.path):
+        names = sorted(path.name for path in Path(home.path).iterdir())
+    yield from (name for name in names if name not in ours)
+    yield from (f"{OBJECTS}/{name}" for name in home.objects.strays())
+
+
+def _digested(objects: Objects, name: str) -> int | LedgerError:
+    """The size of an object that has the digest in its name, or what is wrong with it."""
+    wanted = digest_in(name)
+    assert wanted is not None, "events name objects by digest only"
+    hasher = sha256() if wanted.startswith("sha256:") else blake3()
+    size = 0
+    try:
+        with objects.open(name) as file, durable.storage("reading an object", objects.root / name):
+            while chunk := file.read(CHUNK):
+                hasher.update(chunk)
+                size += len(chunk)
+    except LedgerError as error:
+        return error
+    got = f"{wanted.partition(':')[0]}:{hasher.hexdigest()}"
+    if got != wanted:
+        kind = "record" if name.startswith(RECORDS) else "data"
+        return TamperError("the file changed since it was written", kind=kind, expected=wanted, got=got)
+    return size
+
+
+def _first_entry(objects: Objects, name: str, named: Named) -> str | None:
+    """The id of the first entry a damaged Parquet file no longer gives back as it was."""
+    if not name.endswith(".parquet"):
+        return None
+    for _, event in named.stored:
+        if name.endswith(f"/{event.file.removeprefix('blake3:')}.parquet"):
+            from ledger.verify_full import first_bad_entry
+
+            return first_bad_entry(objects, event)
+    return None

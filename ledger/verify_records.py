@@ -1,0 +1,82 @@
+"""Whether every audit record is signed, is the one that was logged, and comes out the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from contracts.canonical import canonical
+from contracts.digest import sha256_digest
+from contracts.errors import LedgerError, TamperError
+from ledger import envelope, statement
+from ledger.event_types import AuditEvent
+from ledger.keys import PublicKey
+from ledger.objects import Objects, record_name
+from ledger.problems import Problems
+from ledger.verify_catalog import Named
+from ledger.verify_log import OBJECTS
+
+
+def check_records(
+    found: Problems, objects: Objects, named: Named, whole: Collection[str], trusted: Sequence[PublicKey]
+) -> list[tuple[int, AuditEvent]]:
+    """The envelope of every audit whose file is `whole`; returns the audits that are as they were logged."""
+    good: list[tuple[int, AuditEvent]] = []
+    for index, audit in named.audits:
+        name = record_name(audit.record)
+        if name in whole:
+            with found.guard("record", f"{OBJECTS}/{name}", f"event {index}"):
+                checked_payload(objects.read(name, limit=envelope.MAX_ENVELOPE), audit, trusted)
+                good.append((index, audit))
+    return good
+
+
+def recompute_records(
+    found: Problems,
+    objects: Objects,
+    audits: Sequence[tuple[int, AuditEvent]],
+    recompute: Callable[[bytes], bytes | None],
+    progress: Callable[[int], None],
+) -> int:
+    """Every checked audit once more from the entries; returns how many could be computed again."""
+    computed = 0
+    for done, (index, audit) in enumerate(audits, 1):
+        name = record_name(audit.record)
+        where, entry = f"{OBJECTS}/{name}", f"event {index}"
+        try:
+            payload = envelope.parse(objects.read_checked(name, limit=envelope.MAX_ENVELOPE)).payload
+            result = recompute(payload)
+        except LedgerError as error:
+            found.add_error(error, "record", where, entry)
+        else:
+            if result is None:
+                found.notices.append(f"{where} ({audit.kind}) cannot be computed again by this version")
+            else:
+                computed += 1
+                stated = statement.parse(payload).predicate.get("result")
+                if result != canonical(stated):
+                    found.add("record", where, "computing the audit again gives another result", entry)
+        progress(done)
+    return computed
+
+
+def checked_payload(data: bytes, audit: AuditEvent, trusted: Sequence[PublicKey]) -> bytes:
+    """The payload of an audit's envelope; raises when it is not signed or is not what the event says."""
+    received = envelope.parse(data)
+    payload = envelope.verify(received, trusted)
+    if received.payload_type != statement.PAYLOAD_TYPE:
+        raise TamperError(
+            "record of another type",
+            kind="record",
+            expected=statement.PAYLOAD_TYPE,
+            got=received.payload_type[:80],
+        )
+    stated = statement.parse(payload)
+    result = stated.predicate.get("result")
+    design = result.get("design") if isinstance(result, dict) else None
+    for part, value, wanted in (("result", result, audit.result), ("design", design, audit.design)):
+        got = sha256_digest(canonical(value))
+        if got != wanted:
+            raise TamperError(
+                f"the record holds another {part} than was logged", kind="record", expected=wanted, got=got
+            )
+    return payload
