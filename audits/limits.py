@@ -1,6 +1,6 @@
 """What an audit does not show: the sentences printed with every result and kept in its record.
 
-A limit has a stable id for programs and a text for people. The order is part of the record.
+A limit has a stable id, which reads as its short form, and a text. The order is part of the record.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ COMMON = (
     Limit("not-repeatability", "Agreement or disagreement between channels is not repeatability of either."),
     Limit("one-layout-orbit", "Layouts are one cyclic orbit of the labels, not every way to present them."),
     Limit(
-        "these-only",
+        "these-evaluators-only",
         "It holds for trajectories like these, this actor and these evaluators; no provider-wide invariance.",
     ),
     Limit(
         "success-is-internal",
         "Stored success is a criterion of the same corpus, not an outside judgment of the step.",
     ),
-    Limit("views-differ-in-detail", "Two views may differ in more than the one detail they are named after."),
+    Limit("views-may-differ-more", "Two views may differ in more than the one detail they are named after."),
     Limit(
         "new-faces-needed",
         "New tasks, actors, views, candidate contracts and criteria need faces of their own.",
     ),
     Limit(
-        "consequential-use",
+        "needs-human-review",
         "Consequential use needs source evidence, disclosure, channel sensitivity and human review.",
     ),
 )
 COMPLETE_CASES = Limit(
-    "complete-cases", "Complete transitions are a selection; the flow says what was left out and why."
+    "complete-cases-only", "Complete transitions are a selection; the flow says what was left out and why."
 )
 GOLD_ISOLATION = Limit(
     "gold-isolation", "No digest shows that the evaluator never saw which candidate is right."

@@ -17,7 +17,7 @@ Fields = Mapping[str, Any]
 SUFFIX = {"cohort": "", "equal-target": "@equal-target"}
 WEIGHTED = {"cohort": "cohort-weighted", "equal-target": "with equal target weights"}
 OTHER = {"cohort": "equal-target", "equal-target": "cohort"}
-LOCATIONS = (("interaction.median", "the median"), ("interaction.trimmed10", "the 10 % trimmed mean"))
+LOCATIONS = (("interaction.median", "the median"), ("interaction.trimmed10", "the trimmed mean"))
 
 
 def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
@@ -31,11 +31,8 @@ def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
     quoted = {name: estimates[name + suffix] for name in ("gain.ref", "gain.alt", "interaction")}
     interaction = quoted["interaction"]
     if interaction.get("value") is None:
-        return f"{_capital(WEIGHTED[weights])} the interaction is {undefined(interaction.get('reason'))}."
-    head = (
-        f"{_capital(WEIGHTED[weights])} over {_count(interaction['n'], 'transition')} of "
-        f"{_count(interaction['clusters'], 'trajectory')}, {_interaction(interaction)}"
-    )
+        return f"{_capital(WEIGHTED[weights])}, the interaction is {undefined(interaction.get('reason'))}."
+    head = f"{_capital(WEIGHTED[weights])}, {_interaction(interaction)}"
     clauses = [head, _gains(quoted, verdicts["strict_mean_reversal"], suffix, ref, alt)]
     clauses += [*_weak(quoted), *_locations(estimates, interaction), *_reweighted(result, weights)]
     return "; ".join(clauses) + "."
@@ -67,7 +64,8 @@ def _interaction(fields: Fields) -> str:
 
 
 def _gains(quoted: Mapping[str, Fields], reversal: Fields, suffix: str, ref: str, alt: str) -> str:
-    gains = f"{estimate(quoted['gain.ref'])} under {ref} and {estimate(quoted['gain.alt'])} under {alt}"
+    first, second = (number(quoted[name]["value"]) for name in ("gain.ref", "gain.alt"))
+    gains = f"{first} under {ref} and {second} under {alt}"
     if reversal.get("supported" + suffix):
         return f"a strict reversal of the mean gain is supported, {gains}"
     if reversal.get("point" + suffix):
@@ -91,15 +89,17 @@ def _locations(estimates: Mapping[str, Fields], interaction: Fields) -> list[str
     verdict = interaction.get("verdict")
     if verdict is None:
         return []
-    apart = [
-        f"{words} ({estimates[name]['verdict']}, {number(estimates[name]['value'])})"
+    apart = {
+        words: estimates[name]["verdict"]
         for name, words in LOCATIONS
         if estimates.get(name, {}).get("verdict") not in (None, verdict)
-    ]
+    }
     if not apart:
         return []
-    share = "does" if len(apart) == 1 else "do"
-    return [f"{' and '.join(apart)} {share} not share the mean's verdict"]
+    if len(apart) == 2 and len(set(apart.values())) == 1:
+        return [f"{' and '.join(apart)} (both {next(iter(apart.values()))}) do not share this"]
+    said = " and ".join(f"{words} ({found})" for words, found in apart.items())
+    return [f"{said} {'does' if len(apart) == 1 else 'do'} not share this"]
 
 
 def _reweighted(result: Mapping[str, Any], weights: str) -> list[str]:
@@ -119,11 +119,6 @@ def _reweighted(result: Mapping[str, Any], weights: str) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _count(count: int, noun: str) -> str:
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def _capital(text: str) -> str:

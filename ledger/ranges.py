@@ -26,11 +26,11 @@ from ledger.segment_rows import SegmentRows
 
 RANGE_ENTRIES = 1 << 18
 HELD_ROWS = 1 << 20
-OPEN_BYTES = 64 << 20
+OPEN_SEGMENTS = 4
 # What rules and audits read of an entry, beside what the scope filters by.
 COLUMNS = (
     "trajectory_id", "step", "endpoint", "view_source", "layout", "acquisition_id", "candidate", "energy",
-    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success",
+    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success", "label_mass",
 )  # fmt: skip
 
 # Text and digests are coded: comparing them needs no more, and a range of plain digests is large.
@@ -149,13 +149,13 @@ class RangeReader:
         return tuple(dict.fromkeys((*COLUMNS, *self.matcher.columns)))
 
     def _reader(self, index: int) -> SegmentReader:
-        """A reader of a segment; the ones opened first are closed when too many bytes are open."""
+        """A reader of a segment; the one opened first is closed when too many are open."""
         if index not in self._open:
             runs = self.trajectories.runs
             self._open[index] = SegmentRows(
                 self.objects, runs[index].segment, self.matcher.trajectories
             ).open()
-            while len(self._open) > 1 and sum(runs[i].segment.size for i in self._open) > OPEN_BYTES:
+            if len(self._open) > OPEN_SEGMENTS:
                 self._open.pop(next(iter(self._open))).close()
         return self._open[index]
 

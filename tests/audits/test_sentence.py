@@ -71,7 +71,6 @@ def test_supported_reversal_with_everything_agreeing_has_no_reservation() -> Non
     text = said()
     assert "a strict reversal of the mean gain is supported" in text
     assert "the mean interaction is negative, -0.200 [-0.300, -0.100]" in text
-    assert "1,004 transitions of 100 trajectories" in text
     for word in ("fragile", "does not share", "not supported", "resamples", "with equal target weights"):
         assert word not in text
 
@@ -97,9 +96,11 @@ def test_the_interaction_reads_as_its_verdict(verdict: str) -> None:
 )
 def test_a_location_that_disagrees_is_named_and_no_other(mean: str, median: str, trimmed: str) -> None:
     text = said(interaction=mean, median=median, trimmed=trimmed, equal=mean)
-    assert ("the median (" in text) is (median != mean)
-    assert ("the 10 % trimmed mean (" in text) is (trimmed != mean)
-    assert ("not share the mean's verdict" in text) is (median != mean or trimmed != mean)
+    assert ("the median" in text) is (median != mean)
+    assert ("the trimmed mean" in text) is (trimmed != mean)
+    assert ("not share this" in text) is (median != mean or trimmed != mean)
+    for verdict in {median, trimmed} - {mean}:
+        assert f"({verdict})" in text or f"(both {verdict})" in text
 
 
 def test_fragile_names_the_estimate_whose_intervals_disagree() -> None:
@@ -130,14 +131,13 @@ def test_one_cluster_keeps_the_point_and_says_why_there_is_no_interval() -> None
         name.pop("verdict", None)
     text = sentence(made, ref="a", alt="b")
     assert "-0.200 [interval undefined (one trajectory has no spread to resample)]" in text
-    assert "of 1 trajectory" in text
 
 
 def test_empty_cohort_has_no_number() -> None:
     made = result()
     made["estimates"]["interaction"] = {"value": None, "ci95": None, "reason": "empty_cohort"}
     assert sentence(made, ref="a", alt="b") == (
-        "Cohort-weighted the interaction is undefined (no complete transition)."
+        "Cohort-weighted, the interaction is undefined (no complete transition)."
     )
 
 
@@ -149,11 +149,11 @@ def test_the_other_weighting_is_named_when_it_supports_something_else() -> None:
 
 def test_equal_target_quoted_takes_its_own_numbers_and_verdict() -> None:
     text = said(quoted="equal-target", equal="unresolved", equal_supported=False)
-    assert text.startswith("With equal target weights over")
+    assert text.startswith("With equal target weights, the sign")
     assert "sign of the mean interaction is unresolved, -0.050" in text
     assert "no reversal is supported" in text
     assert "cohort-weighted the reversal is supported" in text
-    assert "the median (negative, -0.200)" in text
+    assert "the median (negative)" in text
 
 
 def test_a_missing_corner_has_no_number_and_a_declared_range_only_its_interval() -> None:

@@ -1,0 +1,122 @@
+"""What becomes of an audit: signed and logged, or printed as it is where that cannot be.
+
+Nothing is signed with `--no-record`, without a signing key, or in a home that cannot be written; the
+result is the same and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from audits.record import AuditResult, statement
+from contracts.errors import StorageError, UsageError
+from ledger import clock, durable
+from ledger.home import Home, signing_key
+from ledger.keys import SigningKey
+from ledger.records import Logged, log_record
+from ledger.snapshot import Snapshot, open_snapshot
+from ledger.statement import Statement
+
+SHOWN = len("sha256:") + 16  # a record's id as far as people need it
+PACKAGES = ("evaluator-ledger", "numpy", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A statement and its place in the log; `logged` is None where `unsigned` says why."""
+
+    statement: Statement
+    logged: Logged | None
+    unsigned: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The statement with its record id and event index, both null where it is unsigned."""
+        made: dict[str, Any] = json.loads(self.statement.to_bytes())
+        logged = self.logged
+        return made | {
+            "record": None if logged is None else logged.record,
+            "event": None if logged is None else logged.event,
+            "existed": logged is not None and logged.existed,
+        }
+
+    @property
+    def text(self) -> str:
+        """What a person is told: the record's id and event, or why there is none."""
+        if self.logged is None:
+            return f"unsigned, not logged ({self.unsigned})"
+        seen = "logged before as" if self.logged.existed else "signed and logged as"
+        return f"{seen} {self.logged.record[:SHOWN]}, event {self.logged.event}"
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Signs and logs audits of one home; `key` is None where `unsigned` says why nothing is signed."""
+
+    home: Home
+    key: SigningKey | None
+    unsigned: str | None
+    output: Path | None
+    wait: float
+
+    def snapshot(self, at: int | None, *, trust_first: bool) -> Snapshot:
+        """The home at a head, verified; a key that signs must be the one that signs its heads."""
+        public = None if self.key is None else self.key.public
+        return open_snapshot(self.home, at=at, key=public, trust_first=trust_first)
+
+    def record(self, audit: AuditResult) -> Recorded:
+        """Sign, log, and write the envelope where it was asked for."""
+        versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+        made = statement(audit, versions=versions, time=clock.now())
+        if self.key is None:
+            return Recorded(made, None, self.unsigned)
+        logged = log_record(self.home, self.key, made, wait=self.wait)
+        if self.output is not None:
+            _write(self.output, logged.envelope)
+        return Recorded(made, logged, None)
+
+
+def recorder(home: Home, key: str | None, *, no_record: bool, output: Path | None, wait: float) -> Recorder:
+    """Decide before any work whether the result can be signed; UsageError when `--output` then has no use."""
+    signer, why = None, "--no-record"
+    if not no_record:
+        signer, why = _signer(home, key)
+    if output is not None and signer is None:
+        raise UsageError(
+            "nothing to write: the result would be unsigned",
+            got=why,
+            where="--output",
+            next_step="name a signing key with --key, or leave --output out",
+        )
+    if output is not None and not output.parent.is_dir():
+        raise StorageError(
+            "no such folder to write the envelope in", code="missing-file", where=output.parent
+        )
+    return Recorder(home, signer, why, output, wait)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """A file replaced as a whole; a device or pipe is written to."""
+    with durable.storage("writing the envelope", path):
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        staged = path.with_name(durable.temporary_name(".part"))
+        durable.create(staged, data)
+        durable.replace(staged, path)
+
+
+def _signer(home: Home, key: str | None) -> tuple[SigningKey | None, str]:
+    if not os.access(home.path, os.W_OK):
+        return None, "the home is read-only"
+    try:
+        return signing_key(home, key), ""
+    except UsageError as error:
+        if key is not None or error.code != "no-key":
+            raise
+        return None, "no signing key"
