@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +21,7 @@ STEPS, ENDPOINTS, CHANNELS, LAYOUTS, CANDIDATES = 20, 2, 2, 4, 4
 PER_TRANSITION = ENDPOINTS * CHANNELS * LAYOUTS * CANDIDATES
 PER_TRAJECTORY = STEPS * PER_TRANSITION
 SEED = 20260928
+Numbers = npt.NDArray[Any]
 LABELS = ("A", "B", "C", "D")
 SPEC = """name = "{name}"
 
@@ -91,35 +94,37 @@ def scores(entries: int, *, shuffled: bool = True, trajectories: tuple[int, int]
     )
 
 
-def _mixed(values: np.ndarray, salt: int) -> np.ndarray:
+def _mixed(values: Numbers, salt: int) -> Numbers:
     """Numbers well spread over 64 bits (splitmix64), a function of value and salt alone."""
+    multiply, scale = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
     with np.errstate(over="ignore"):
         z = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(salt * 1_000_003 + 1)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed: np.ndarray = z ^ (z >> np.uint64(31))
+        z = (z ^ (z >> np.uint64(30))) * multiply
+        z = (z ^ (z >> np.uint64(27))) * scale
+    mixed: Numbers = z ^ (z >> np.uint64(31))
     return mixed
 
 
 def _energies(
-    number: np.ndarray,
-    transition: np.ndarray,
-    endpoint: np.ndarray,
-    channel: np.ndarray,
-    candidate: np.ndarray,
-) -> np.ndarray:
+    number: Numbers,
+    transition: Numbers,
+    endpoint: Numbers,
+    channel: Numbers,
+    candidate: Numbers,
+) -> Numbers:
     """Noise in single precision, as models give it, with a small gain that turns with the channel."""
     noise = _mixed(number, 6).astype(np.float64) / 2.0**64
     favoured = candidate == transition % 4
     gain = np.where(channel == 0, 0.3, -0.2) * (endpoint == 1) * favoured
-    return (4.0 * noise - 4.0 + gain).astype(np.float32).astype(np.float64)
+    energies: Numbers = (4.0 * noise - 4.0 + gain).astype(np.float32).astype(np.float64)
+    return energies
 
 
-def _named(codes: np.ndarray, names: Sequence[str]) -> pa.Array:
+def _named(codes: Numbers, names: Sequence[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(names)).cast(pa.string())
 
 
-def _digests(ids: np.ndarray, salt: int, absent: np.ndarray | None = None) -> pa.Array:
+def _digests(ids: Numbers, salt: int, absent: Numbers | None = None) -> pa.Array:
     """A digest in text form for each id."""
     distinct, codes = np.unique(ids, return_inverse=True)
     words = np.stack([_mixed(distinct, salt * 10 + word) for word in range(4)], axis=1)

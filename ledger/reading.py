@@ -51,7 +51,7 @@ class Reading:
                 if self.index.table_rows(table, event, event + 1) != rows:
                     raise TamperError(
                         "the catalog says something else than the log", kind="catalog",
-                        where=f"{table} of event {event}", next_step="make the catalog again: `ledger rebuild`",
+                        where=f"{table} of event {event}", next_step="run `ledger rebuild`",
                     )  # fmt: skip
             self._confirmed[event] = decoded
         return self._confirmed[event]

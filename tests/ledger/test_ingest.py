@@ -1,0 +1,387 @@
+"""Ingest: one call is judged as one set, recorded whole or not at all, and never twice."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet as pq
+
+from contracts.errors import ContractError, StorageError, TamperError, UsageError
+from ledger import channels, durable, events, ingest, log, segments
+from ledger.event_types import AcquisitionEvent, RefusalEvent, SegmentEvent
+from ledger.index import Index
+from ledger.receipt import Receipt, RefusedCallError
+from ledger.refusals import decode_index
+from ledger.segment_reader import SegmentReader
+from tests.ledger import score_files
+from tests.ledger.homes import Place, files
+from tests.ledger.score_files import Row, rows, without, write
+
+SHARED = Path(__file__).parents[2].parent / "shared"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return score_files.place_with_channels(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture
+def place(template: Place, tmp_path: Path) -> Place:
+    return template.copy(tmp_path).use()
+
+
+def take(place: Place, *paths: Path, **options: object) -> Receipt:
+    return ingest.ingest(place.home, paths, key=place.key, **options)  # type: ignore[arg-type]
+
+
+def take_rows(place: Place, made: Sequence[Row], name: str = "scores", **options: object) -> Receipt:
+    return take(place, write(place.home.path.parent / f"{name}.parquet", made), **options)
+
+
+def logged(place: Place) -> list[events.Event]:
+    with Index.open(place.home) as index:
+        return [events.decode(row.data) for row in index.events()]
+
+
+def roots(place: Place) -> list[str]:
+    return [event.root for event in logged(place) if isinstance(event, SegmentEvent)]
+
+
+def stored(place: Place) -> int:
+    """How many entries the segments of a home hold, each file checked."""
+    with Index.open(place.home) as index:
+        return sum(SegmentReader.whole(place.home.objects, s).read().num_rows for s in index.segments())
+
+
+# --- what is recorded
+
+
+def test_rows_become_entries_with_events_that_say_what_they_are(place: Place) -> None:
+    made = rows()
+    receipt = take_rows(place, made)
+    assert (receipt.rows, receipt.admitted, receipt.skipped, receipt.refused_sides) == (
+        len(made),
+        len(made),
+        0,
+        0,
+    )
+    assert receipt.exit_code == 0
+    acquisition, segment = logged(place)[-2:]
+    assert isinstance(acquisition, AcquisitionEvent)
+    assert isinstance(segment, SegmentEvent)
+    assert (acquisition.id, acquisition.kind) == ("main-1", "transport")
+    assert (segment.rows, segment.trajectories, segment.kind) == (len(made), 4, "transport")
+    assert (segment.first, segment.last) == (("traj000", 0), ("traj003", 1))
+    assert isinstance(segment.sources, tuple)
+    assert [(source.name, source.rows) for source in segment.sources] == [("scores.parquet", len(made))]
+    (written,) = receipt.segments
+    assert (written.root, written.file, written.event) == (segment.root, segment.file, receipt.head[0] - 1)  # type: ignore[index]
+    assert json.loads(json.dumps(receipt.as_json()))["admitted"] == len(made)
+
+
+def test_each_entry_keeps_the_place_of_its_row(place: Place) -> None:
+    made = rows()
+    random.Random(3).shuffle(made)
+    take(
+        place,
+        write(place.home.path.parent / "a.parquet", made[:90]),
+        write(place.home.path.parent / "b.parquet", made[90:]),
+    )
+    with Index.open(place.home) as index:
+        (segment,) = index.segments()
+    with SegmentReader.ranged(place.home.objects, segment) as reader:
+        where, table = reader.source_rows(), reader.read()
+    assert [source.name for source in segment.sources] == ["a.parquet", "b.parquet"]
+    for file, row, energy in zip(where.files, where.rows, table["energy"].to_pylist(), strict=True):
+        assert made[(0, 90)[file] + int(row) - 1]["energy"] == energy
+
+
+def test_order_and_split_of_one_call_do_not_change_the_roots(
+    place: Place, template: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = rows()
+    take_rows(place, made)
+    shuffled = made[:]
+    random.Random(1).shuffle(shuffled)
+    other = template.copy(tmp_path_factory.mktemp("shuffled")).use()
+    take_rows(other, shuffled)
+    third = template.copy(tmp_path_factory.mktemp("split")).use()
+    folder = third.home.path.parent
+    take(third, *(write(folder / f"{part}.parquet", shuffled[part::3]) for part in range(3)))
+    assert roots(place) == roots(other) == roots(third) != []
+
+
+def test_a_large_call_is_cut_into_segments_in_one_commit(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "SEGMENT_ROWS", 64)
+    receipt = take_rows(place, rows())
+    assert [segment.rows for segment in receipt.segments] == [64, 64, 64]
+    assert stored(place) == 192
+
+
+# --- again, and more
+
+
+def test_the_same_file_again_appends_nothing(place: Place) -> None:
+    made = rows()
+    first = take_rows(place, made)
+    before = files(place.home.path)
+    again = take_rows(place, made)
+    assert (again.admitted, again.skipped, again.exit_code, again.head) == (0, len(made), 0, first.head)
+    assert files(place.home.path) == before
+
+
+def test_an_overlapping_file_adds_what_is_new(place: Place) -> None:
+    take_rows(place, rows(range(0, 3)))
+    receipt = take_rows(place, rows(range(2, 5)))
+    assert (receipt.admitted, receipt.skipped) == (96, 48)
+    assert stored(place) == 240
+
+
+def test_a_second_acquisition_and_channel_join_the_same_transitions(place: Place) -> None:
+    take_rows(place, rows(names=["direct"]))
+    take_rows(place, rows(names=["generated"]))
+    take_rows(place, rows(acquisition="main-2"))
+    assert [event.id for event in logged(place) if isinstance(event, AcquisitionEvent)] == [
+        "main-1",
+        "main-2",
+    ]
+    assert stored(place) == 2 * len(rows())
+
+
+def test_the_same_key_with_another_energy_names_both_sources(place: Place) -> None:
+    made = rows()
+    take_rows(place, made)
+    before = files(place.home.path)
+    changed = [dict(row) for row in made]
+    changed[17]["energy"] += 1.0
+    with pytest.raises(RefusedCallError) as caught:
+        take_rows(place, changed, "other")
+    assert caught.value.code == "conflict"
+    assert "other.parquet row 18" in str(caught.value)
+    assert "scores.parquet row 18" in str(caught.value)
+    assert caught.value.receipt.admitted == 0
+    assert files(place.home.path) == before
+
+
+def test_one_candidates_digest_never_stands_for_two_sets(place: Place) -> None:
+    """Also where the other set is in a trajectory the call does not touch."""
+    take_rows(place, rows([0]))
+    (place.home.path.parent / "free.toml").write_text(
+        score_files.SPEC.format(name="free", view="none").replace('labels = ["A", "B", "C"]\n', "")
+    )
+    channels.add(place.home, place.key, [place.home.path.parent / "free.toml"])
+    other = [row for row in rows([5], names=["direct"]) if row["candidate"] != "C"]
+    for row in other:
+        row |= {"channel": "free", "candidates_hash": rows([0])[0]["candidates_hash"]}
+    receipt = take_rows(place, other)
+    assert receipt.admitted == 0
+    assert "candidates-rebound" in receipt.findings.by_code
+
+
+def test_success_is_constant_in_a_trajectory_over_calls(place: Place) -> None:
+    take_rows(place, rows([0], steps=1))
+    later = [row | {"success": not row["success"]} for row in rows([0], steps=2) if row["step"] == 1]
+    assert "two-successes" in take_rows(place, later).findings.by_code
+
+
+# --- refused sides
+
+
+def test_an_incomplete_side_is_refused_by_name_and_kept(place: Place) -> None:
+    made = without(
+        rows(), trajectory_id="traj001", step=1, endpoint="after", channel="direct", layout=1, candidate="B"
+    )
+    receipt = take_rows(place, made)
+    assert (receipt.admitted, receipt.refused_sides, receipt.refused_rows) == (len(made) - 11, 1, 11)
+    assert receipt.exit_code == 0
+    refusal = logged(place)[-1]
+    assert isinstance(refusal, RefusalEvent)
+    assert (refusal.sides, refusal.rows) == (1, 11)
+    assert receipt.refusal is not None
+    assert receipt.refusal.event == receipt.head[0] - 1  # type: ignore[index]
+    (side,) = decode_index(place.home.objects.read_checked(receipt.refusal.index_file), 0)
+    assert (side.trajectory_id, side.step, side.rows) == ("traj001", 1, 11)
+    assert [(f.endpoint, f.layout, f.candidate, f.kind) for f in side.faults] == [("after", 1, "B", "absent")]
+    kept = pq.read_table(place.home.objects.path(receipt.refusal.rows_file))
+    assert sorted(kept["energy"].to_pylist()) == sorted(
+        row["energy"] for row in made
+        if (row["trajectory_id"], row["step"], row["channel"]) == ("traj001", 1, "direct")
+    )  # fmt: skip
+
+
+def test_refused_once_and_whole_later_is_admitted(place: Place) -> None:
+    made = rows()
+    take_rows(
+        place, without(made, trajectory_id="traj001", step=1, channel="direct", layout=1, candidate="B")
+    )
+    receipt = take_rows(place, made, "whole")
+    assert (receipt.admitted, receipt.skipped, receipt.refused_sides) == (12, len(made) - 12, 0)
+    assert stored(place) == len(made)
+
+
+def test_the_same_refusal_is_recorded_once_and_another_one_anew(place: Place) -> None:
+    made = rows()
+    one = without(made, trajectory_id="traj001", step=1, channel="direct", layout=1, candidate="B")
+    first = take_rows(place, one)
+    again = take_rows(place, one)
+    assert (again.refused_sides, again.refused_before, again.refusal, again.head) == (1, 1, None, first.head)
+    two = without(one, trajectory_id="traj002", step=0, channel="generated", endpoint="before")
+    # traj002 stands in the ledger already, so only a new acquisition can leave it incomplete
+    two = [row | {"acquisition_id": "main-2"} for row in two]
+    take_rows(place, two)
+    other = without(two, trajectory_id="traj001", step=1, channel="direct", layout=0, candidate="B")
+    third = take_rows(place, other)
+    assert (third.refused_sides, third.refused_before) == (2, 1)
+    assert third.refusal is not None
+    (side,) = decode_index(place.home.objects.read_checked(third.refusal.index_file), 0)
+    assert (side.trajectory_id, third.refusal.rows) == ("traj001", side.rows)
+
+
+def test_a_call_with_nothing_to_admit_records_the_refusal_and_fails(place: Place) -> None:
+    receipt = take_rows(place, without(rows([0], 1, names=["direct"]), layout=1))
+    assert (receipt.admitted, receipt.refused_sides, receipt.exit_code) == (0, 1, 1)
+    assert isinstance(logged(place)[-1], RefusalEvent)
+    assert take_rows(place, without(rows([0], 1, names=["direct"]), layout=1)).exit_code == 1
+
+
+def test_a_side_spread_over_calls_is_refused_and_over_files_admitted(place: Place) -> None:
+    made = rows([0])
+    folder = place.home.path.parent
+    parts = [write(folder / f"{i}.parquet", made[i::2]) for i in range(2)]
+    assert take(place, parts[0]).admitted == 0
+    assert take(place, *parts).admitted == len(made)
+
+
+# --- refused calls
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_strict_refuses_everything_when_anything_is_refused(place: Place, dry_run: bool) -> None:
+    before = files(place.home.path)
+    made = without(rows(), trajectory_id="traj001", layout=1)
+    with pytest.raises(RefusedCallError) as caught:
+        take_rows(place, made, strict=True, dry_run=dry_run)
+    assert caught.value.exit_code == 1
+    assert caught.value.receipt.findings.total == 4
+    assert files(place.home.path) == before
+
+
+def test_a_fault_in_a_row_refuses_the_call(place: Place) -> None:
+    before = files(place.home.path)
+    made = rows()
+    made[7]["energy"] = float("nan")
+    with pytest.raises(RefusedCallError) as caught:
+        take_rows(place, made)
+    assert caught.value.receipt.findings.examples[0].rows == (8,)
+    assert files(place.home.path) == before
+
+
+def test_an_unknown_channel_is_refused_with_the_command_to_run(place: Place) -> None:
+    with pytest.raises(ContractError, match="ledger channel add"):
+        take_rows(place, [row | {"channel": "nobody"} for row in rows([0])])
+
+
+def test_defaults_stand_for_missing_columns(place: Place) -> None:
+    made = [
+        {k: v for k, v in row.items() if k not in ("channel", "acquisition_id")}
+        for row in rows(names=["direct"])
+    ]
+    assert take_rows(place, made, channel="direct", acquisition="given").admitted == len(made)
+    assert [event.id for event in logged(place) if isinstance(event, AcquisitionEvent)] == ["given"]
+
+
+def test_files_of_no_or_unreadable_kind(place: Place) -> None:
+    with pytest.raises(UsageError, match="one kind"):
+        take(place)
+    with pytest.raises(StorageError):
+        take(place, place.home.path.parent / "absent.parquet")
+
+
+def test_a_dry_run_says_what_would_be_and_writes_nothing(place: Place) -> None:
+    before = files(place.home.path)
+    made = without(rows(), trajectory_id="traj001", step=1, channel="direct", layout=1)
+    planned = ingest.ingest(
+        place.home, [write(place.home.path.parent / "s.parquet", made)], key=None, dry_run=True
+    )
+    assert files(place.home.path) == before
+    real = take(place, place.home.path.parent / "s.parquet")
+    assert (planned.admitted, planned.refused_sides, planned.exit_code) == (real.admitted, 1, 0)
+    assert [s.root for s in planned.segments] == [s.root for s in real.segments]
+
+
+# --- other writers, crashes, tampering
+
+
+def test_a_call_overtaken_by_another_writer_is_judged_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one records half of the rows between judging and committing: nothing stands twice."""
+    commit = log.commit
+
+    def overtaken(*arguments: object, **options: object) -> object:
+        monkeypatch.setattr(log, "commit", commit)
+        take_rows(place, rows(range(2)), "first")
+        return commit(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(log, "commit", overtaken)
+    receipt = take_rows(place, rows(range(4)), "second")
+    assert (receipt.admitted, receipt.skipped) == (96, 96)
+    assert stored(place) == 192
+
+
+@pytest.mark.parametrize("point", ["object-staged", "object-named", "appended"])
+def test_a_crash_before_the_commit_leaves_nothing_visible(
+    place: Place, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    def stop(name: str) -> None:
+        if name == point:
+            raise KeyboardInterrupt
+
+    before = logged(place)
+    monkeypatch.setattr(durable, "hook", stop)
+    with pytest.raises(KeyboardInterrupt):
+        take_rows(place, rows())
+    monkeypatch.setattr(durable, "hook", None)
+    assert logged(place) == before
+    assert take_rows(place, rows()).admitted == len(rows())
+
+
+def test_entries_are_not_judged_against_a_changed_segment(place: Place) -> None:
+    take_rows(place, rows([0]))
+    with Index.open(place.home) as index:
+        path = place.home.objects.path(f"segments/{index.segments()[0].file[7:]}.parquet")
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(TamperError):
+        take_rows(place, rows([0, 1]))
+
+
+def test_progress_is_told_in_files_and_rows(place: Place) -> None:
+    heard: list[tuple[str, int, int]] = []
+    take_rows(place, rows(), progress=lambda *step: heard.append(step))
+    assert heard == [
+        ("read", 0, 1), ("read", 1, 1), ("write", 0, 192), ("write", 192, 192), ("log", 0, 1), ("log", 1, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not (SHARED / "cohort").is_dir(), reason="the shared cohort is not here")
+def test_the_cohort_is_admitted_but_for_its_incomplete_sides(place: Place) -> None:
+    specs = [SHARED / "cohort/channels" / f"{name}.toml" for name in ("direct", "generated")]
+    channels.add(place.home, place.key, specs, new_version=True)
+    table = pq.read_table(SHARED / "cohort/scores.parquet")
+    for version, name in ((2, "direct"), (2, "generated")):
+        at = table.column_names.index("channel")
+        column = [f"{name}@{version}" if value == name else value for value in table["channel"].to_pylist()]
+        table = table.set_column(at, "channel", [column])
+    pq.write_table(table, place.home.path.parent / "cohort.parquet")
+    receipt = take(place, place.home.path.parent / "cohort.parquet")
+    assert receipt.rows == 69_656
+    assert receipt.refused_sides == 96
+    assert receipt.admitted + receipt.refused_rows == 69_656
