@@ -213,23 +213,27 @@ def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
 
     # The same bytes asked about another state or under another view cannot have carried it.
     asking = (columns.transition, columns.channel)
-    unbound = _shared(request.codes, state.codes, asking, asked & state.present)
-    yield REQUEST, unbound | _shared(request.codes, view.codes, asking, asked & viewed & view.present)
+    unbound = _shared(request.codes, state.codes, asking, asked, asked & state.present)
+    shown = asked & viewed
+    yield REQUEST, unbound | _shared(request.codes, view.codes, asking, shown, shown & view.present)
 
     orbit = (corner, source, columns.channel, columns.acquisition)
-    yield ROTATED, _shared(request.codes, columns.layout, orbit, asked)
+    yield ROTATED, _shared(request.codes, columns.layout, orbit, asked, asked)
 
 
-def _shared(request: AnyCodes, value: AnyCodes, within: Sequence[AnyCodes], among: Mask) -> Mask:
-    """The rows whose request is that of a row with another value, `within` being the same for both."""
-    shared = among & _split(request, value, among)
+def _shared(request: AnyCodes, value: AnyCodes, within: Sequence[AnyCodes], asked: Mask, among: Mask) -> Mask:
+    """The rows that asked a request which stands for two values, `within` being the same for both.
+
+    Values are looked at `among` some of the rows that asked.
+    """
+    shared = asked & _split(request, value, among)
     if not shared.any():  # no request serves two values anywhere, as it should be
         return shared
     at = np.flatnonzero(shared)
     group = pair(request[at], within[0][at])
     for part in within[1:]:
         group = pair(group, part[at])
-    shared[at] = _split(group, value[at], np.ones(len(at), bool))
+    shared[at] = _split(group, value[at], among[at])
     return shared
 
 
