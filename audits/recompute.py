@@ -19,23 +19,24 @@ def _transport(snapshot: Snapshot, design: Design) -> AuditResult:
 AUDITS: Mapping[str, Callable[[Snapshot, Design], AuditResult]] = {transport.AUDIT: _transport}
 
 
-def recompute(snapshot: Snapshot, statement: Statement) -> bytes:
+def recompute(snapshot: Snapshot, statement: Statement) -> bytes | None:
     """The canonical bytes of the result that a statement's design has at the statement's head.
 
-    `snapshot` is the ledger at the size of the head that the statement names. MalformedError when the
-    statement is no audit this program can run; TamperError when it was made at another head.
+    `snapshot` is the ledger at the size of the head that the statement names. None where the audit, or
+    its method, is not one this program knows: a later version made it. MalformedError when the statement
+    is no audit at all; TamperError when it was made at another head.
     """
     predicate = statement.predicate
-    run = AUDITS.get(str(predicate.get("audit")))
-    result = predicate.get("result")
-    if statement.predicate_type != AUDIT or run is None or not isinstance(result, Mapping):
-        raise MalformedError(
-            "not an audit this program can compute again", expected=f"one of {', '.join(AUDITS)}"
-        )
+    run, result = AUDITS.get(str(predicate.get("audit"))), predicate.get("result")
+    if statement.predicate_type != AUDIT or not isinstance(result, Mapping):
+        raise MalformedError("not the statement of an audit", expected=AUDIT)
     head = statement.subjects[0]
     wanted = (f"{snapshot.origin}@{snapshot.size}", snapshot.root.removeprefix("sha256:"))
     if (head.name, head.digest.get("sha256")) != wanted:
         raise TamperError(
             "the record was made at another head", kind="record", expected=wanted[0], got=head.name[:120]
         )
-    return run(snapshot, parse(result.get("design"), snapshot.book)).result_bytes
+    if run is None:
+        return None
+    design = parse(result.get("design"), snapshot.book)
+    return None if design is None else run(snapshot, design).result_bytes

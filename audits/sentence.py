@@ -33,8 +33,9 @@ def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
     if interaction.get("value") is None:
         return f"{_capital(WEIGHTED[weights])}, the interaction is {undefined(interaction.get('reason'))}."
     head = f"{_capital(WEIGHTED[weights])}, {_interaction(interaction)}"
+    head += _locations(estimates, interaction)
     clauses = [head, _gains(quoted, verdicts["strict_mean_reversal"], suffix, ref, alt)]
-    clauses += [*_weak(quoted), *_locations(estimates, interaction), *_reweighted(result, weights)]
+    clauses += [*_weak(quoted), *_reweighted(result, weights)]
     return "; ".join(clauses) + "."
 
 
@@ -84,22 +85,21 @@ def _weak(quoted: Mapping[str, Fields]) -> list[str]:
     return clauses
 
 
-def _locations(estimates: Mapping[str, Fields], interaction: Fields) -> list[str]:
+def _locations(estimates: Mapping[str, Fields], interaction: Fields) -> str:
     """A clause when the median or trimmed mean has another verdict than the mean that is quoted."""
     verdict = interaction.get("verdict")
     if verdict is None:
-        return []
+        return ""
     apart = {
         words: estimates[name]["verdict"]
         for name, words in LOCATIONS
         if estimates.get(name, {}).get("verdict") not in (None, verdict)
     }
-    if not apart:
-        return []
-    if len(apart) == 2 and len(set(apart.values())) == 1:
-        return [f"{' and '.join(apart)} (both {next(iter(apart.values()))}) do not share this"]
-    said = " and ".join(f"{words} ({found})" for words, found in apart.items())
-    return [f"{said} {'does' if len(apart) == 1 else 'do'} not share this"]
+    found = set(apart.values())
+    if len(apart) == 2 and len(found) == 1:
+        return f", which {' and '.join(apart)} (both {found.pop()}) do not share"
+    said = " and ".join(f"{words} ({other})" for words, other in apart.items())
+    return f", which {said} {'does' if len(apart) == 1 else 'do'} not share" if apart else ""
 
 
 def _reweighted(result: Mapping[str, Any], weights: str) -> list[str]:
