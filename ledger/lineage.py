@@ -8,13 +8,15 @@ segments, with their sources. Every step is checked on the way; nothing is told 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from ledger import events
 from ledger.event_types import AcquisitionEvent, AuditEvent, ChannelEvent, RefusalEvent, SegmentEvent
 from ledger.identify import EntryFound, EventFound, Found, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
 from ledger.node import Node, present
+from ledger.pages import PAGE_ROWS
 from ledger.reading import Reading
 from ledger.scope import ANY_DONOR
 from ledger.show import (
@@ -26,25 +28,30 @@ from ledger.show import (
     entry_node,
     event_node,
     head_node,
-    page_facts,
     read_entry,
     read_record,
     refusal_node,
     segment_node,
 )
+from ledger.source_check import check_source
 
 INPUTS = ("state_hash", "candidates_hash", "request_hash", "view_hash", "response_hash")
 
 
-def lineage(reading: Reading, text: str) -> Node:
-    """The tree of what an id means; UsageError when it means nothing or several things."""
+def lineage(reading: Reading, text: str, source: Path | None = None) -> Node:
+    """The tree of what an id means; UsageError when it means nothing or several things.
+
+    `source` is a file that should be one it came from: a node `file` says so, with the row of an entry;
+    VerificationError when it is another file.
+    """
     found = identify(reading.index, text, reading.size)
     if isinstance(found, EventFound):
         found = _made_by(reading, found)
     reading.confirm(found.event)
     match found:
         case EntryFound():
-            node = of_entry(reading, read_entry(reading, found))
+            node = _of_entry(reading, read_entry(reading, found), source)
+            source = None
         case SegmentRow():
             node = _of_segment(reading, found)
         case RecordRow():
@@ -57,10 +64,21 @@ def lineage(reading: Reading, text: str) -> Node:
             node = _with(refusal_node(reading, found), [_logged(reading, found.event)])
         case EventFound():
             node = _with(event_node(reading, found.event), [head_node(reading)])
-    return node
+    if source is None:
+        return node
+    return _with(node, [check_source(source, _sources_below(node)), *node.children])
 
 
-def of_entry(reading: Reading, entry: Entry) -> Node:
+def _sources_below(node: Node) -> dict[str, str]:
+    """The source files of the segments and refusals in a tree: digest to name."""
+    holders = [node, *node.find("segment"), *node.find("refusal")]
+    listed: list[Any] = [
+        item for holder in holders for item in cast("list[Any]", holder.facts.get("sources", []))
+    ]
+    return {item["digest"]: item["name"] for item in listed}
+
+
+def _of_entry(reading: Reading, entry: Entry, path: Path | None) -> Node:
     """An entry, with everything it depends on and the audits it was in scope of."""
     segment, values = entry.segment, entry.values
     source = segment.sources[entry.source]
@@ -68,10 +86,13 @@ def of_entry(reading: Reading, entry: Entry) -> Node:
     inputs = {name.removesuffix("_hash"): values[name] for name in INPUTS if name in values}
     below = [
         Node(
-            "source", source.digest, {"name": source.name, "digest": source.digest, "row": entry.source_row}
+            "source",
+            source.digest,
+            {"name": source.name, "digest": source.digest, "row": entry.source_row},
+            () if path is None else (check_source(path, {source.digest: source.name}, entry),),
         ),
         _with(
-            segment_node(reading, segment, row=entry.row, **page_facts(segment, entry.row)),
+            segment_node(reading, segment, row=entry.row, page=entry.row // PAGE_ROWS),
             [_logged(reading, segment.event)],
         ),
         *_channels(reading, [values["channel"]]),

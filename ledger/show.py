@@ -16,7 +16,7 @@ from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow,
 from ledger.keys import PublicKey
 from ledger.node import Node, present
 from ledger.objects import record_name
-from ledger.pages import PAGE_ROWS, page_count
+from ledger.pages import page_count
 from ledger.reading import Reading
 from ledger.segment_reader import SegmentReader, schema_of
 from ledger.statement import Statement
@@ -181,10 +181,10 @@ def acquisition_node(reading: Reading, row: AcquisitionRow) -> Node:
     return Node("acquisition", row.id, facts)
 
 
-def revocation(reading: Reading, acquisition: str) -> dict[str, object] | None:
-    """The first revocation of an acquisition."""
+def revocation(reading: Reading, target: str) -> dict[str, object] | None:
+    """The first revocation of an acquisition (its id) or of an audit (the digest of its record)."""
     for row in reading.index.revocations(reading.size):
-        if (row.target_kind, row.target_id) == ("acquisition", acquisition):
+        if row.target_id == target:
             reading.confirm(row.event)
             return {"event": row.event, "time": row.time, "reason": row.reason}
     return None
@@ -243,8 +243,10 @@ def audit_node(reading: Reading, record: Record) -> Node:
         transitions=flow.get("transitions"),
         complete=flow.get("complete"),
         trajectories=flow.get("trajectories"),
-        entries=provenance.get("entries_in"),
+        entries_in=provenance.get("entries_in"),
+        entries_kept=provenance.get("entries_kept"),
         level=provenance.get("level"),
+        revoked=revocation(reading, record.row.record),
     )
     return Node("audit", record.row.record, facts)
 
@@ -254,8 +256,3 @@ def _inside(value: Mapping[str, object], key: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise MalformedError(f"{key} of an audit record is not an object")
     return found
-
-
-def page_facts(segment: SegmentRow, row: int) -> dict[str, int]:
-    """Which page of a segment holds a row."""
-    return {"page": row // PAGE_ROWS, "pages": page_count(segment.rows)}
