@@ -6,8 +6,9 @@ One line is one before/after pair. A value that is not what its place allows is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -31,8 +32,8 @@ OPTIONAL = (
     *("before_logits", "after_logits"),
 )
 KNOWN = frozenset((*REQUIRED, *OPTIONAL))
-# How a label mass is known: from the whole vocabulary, as a bound from the top k, or as the file claims it.
-MASS_KINDS = ("full", "lower-bound", "given")
+# How a label mass is known: from the whole vocabulary, as a bound from the best k, or as the file claims it.
+MASS_KINDS = ("exact", "lower_bound", "given")
 
 PAIRS = pa.schema(
     [
@@ -55,9 +56,21 @@ CELLS = pa.schema(
 )
 POSITIVES = pa.schema([pa.field("pair", pa.int64()), pa.field("label", TEXT)])
 
-# Full-vocabulary logits and the positions of the allowed labels to conditional probabilities and mass;
-# None where every allowed label is at minus infinity.
-Derive = Callable[[Sequence[float], Sequence[int]], tuple[list[float], float] | None]
+
+class Readout(Protocol):
+    """What a readout of labels gives: conditional probabilities and label mass, None where undefined."""
+
+    @property
+    def probabilities(self) -> tuple[float, ...] | None: ...
+    @property
+    def mass(self) -> float | None: ...
+
+
+class LabelReader(Protocol):
+    """The arithmetic that reads labels out of logits; whoever decodes a file is given it."""
+
+    def from_logits(self, vocabulary: Sequence[float], labels: Sequence[int], /) -> Readout: ...
+    def from_top(self, logprobs: Sequence[float | None], /) -> Readout: ...
 
 
 @dataclass(frozen=True)

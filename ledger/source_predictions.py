@@ -24,7 +24,7 @@ from contracts.jev_source import (
     PAIRS,
     POSITIVES,
     BadValue,
-    Derive,
+    LabelReader,
     SourcePredictions,
 )
 
@@ -73,9 +73,9 @@ class _Columns:
 
 @dataclass
 class _Reader:
-    """Reads the lines of one file; `derive` turns full-vocabulary logits into probabilities and mass."""
+    """Reads the lines of one file; `reader` is the arithmetic of logits."""
 
-    derive: Derive | None
+    reader: LabelReader | None
     bad: list[BadValue] = field(default_factory=list)
     ignored: dict[str, None] = field(default_factory=dict)
     count: int = 0
@@ -214,31 +214,49 @@ class _Reader:
     ) -> tuple[dict[str, float] | None, float | None, str | None]:
         """(probabilities, mass, how it is known) from `<arm>_logits`; all None where it is absent.
 
-        Shapes: {"vocabulary": [z…], "labels": {label: position}} gives both; {"top": {label: logprob}} gives
-        a lower bound of the mass, since tokens beyond the top k are unseen.
+        Shapes: {"vocabulary": [z…], "labels": {label: position}} gives both; {"top": {token: logprob}} gives
+        a lower bound of the mass on the arm's labels, since tokens beyond the best k are unseen.
         """
         column = f"{name}_logits"
         logits = value.get(column)
         if logits is None:
             return None, None, None
-        if type(logits) is dict and set(logits) == {"top"} and _numbers(logits["top"]):
-            bound = math.fsum(math.exp(min(float(item), 0.0)) for item in logits["top"].values())
-            return None, min(bound, 1.0), "lower-bound"
-        if (
-            type(logits) is not dict
-            or set(logits) != {"vocabulary", "labels"}
-            or type(logits["vocabulary"]) is not list
-            or not _positions(logits["labels"], len(logits["vocabulary"]))
-            or any(type(item) not in (int, float) for item in logits["vocabulary"])
-        ):
-            self.fault(line, column, "wrong-type", "vocabulary and labels, or top", _kind(value, column))
+        assert self.reader is not None, "reading logits needs their arithmetic"
+        given = value.get(name)
+        top = logits["top"] if type(logits) is dict and set(logits) == {"top"} else None
+        if _numbers(top) and type(given) is dict:
+            bound = self.reader.from_top([top.get(label) for label in given]) if given else None
+            mass = None if bound is None else bound.mass
+            return None, mass, None if mass is None else "lower_bound"
+        if not _whole_vocabulary(logits):
+            self.fault(
+                line,
+                column,
+                "wrong-type",
+                "vocabulary and labels, or top beside the arm",
+                _kind(value, column),
+            )
             return None, None, None
-        assert self.derive is not None, "a reader of logits needs the arithmetic"
-        result = self.derive(logits["vocabulary"], list(logits["labels"].values()))
-        if result is None:
+        labels = list(logits["labels"])
+        if type(given) is dict and set(given) != set(labels):
+            self.fault(line, column, "labels-disagree", "the labels of the arm", ", ".join(labels))
+            return None, None, None
+        found = self.reader.from_logits(logits["vocabulary"], list(logits["labels"].values()))
+        if found.probabilities is None:
             self.fault(line, column, "no-label-mass", "an allowed label above minus infinity", "none")
             return None, None, None
-        return dict(zip(logits["labels"], result[0], strict=True)), result[1], "full"
+        return dict(zip(labels, found.probabilities, strict=True)), found.mass, "exact"
+
+
+def _whole_vocabulary(logits: object) -> bool:
+    return (
+        type(logits) is dict
+        and set(logits) == {"vocabulary", "labels"}
+        and type(logits["vocabulary"]) is list
+        and all(type(item) in (int, float) for item in logits["vocabulary"])
+        and any(item != -math.inf for item in logits["vocabulary"])
+        and _positions(logits["labels"], len(logits["vocabulary"]))
+    )
 
 
 def _numbers(value: object) -> bool:
@@ -284,9 +302,9 @@ def _table(columns: Mapping[str, list[Any]], schema: pa.Schema) -> pa.Table:
     return pa.table(arrays, schema=schema)
 
 
-def read(file: BinaryIO, name: str, digest: str, derive: Derive | None = None) -> SourcePredictions:
+def read(file: BinaryIO, name: str, digest: str, labels: LabelReader | None = None) -> SourcePredictions:
     """One predictions file from its bytes; ContractError where it holds no line at all."""
-    reader = _Reader(derive)
+    reader = _Reader(labels)
     parts: list[tuple[pa.Table, pa.Table, pa.Table]] = []
     columns, held = _Columns(), 0
 

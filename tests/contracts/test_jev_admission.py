@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audits.statistics import label_mass
 from contracts.channel import ChannelBook
 from contracts.findings import Findings
 from contracts.jev_admission import JevAdmission, judge_pairs
 from contracts.jev_rows import gather, judge_rows
+from contracts.jev_source import LabelReader
 from contracts.schema import JEV, JEV_POSITIVES
 from ledger.source_predictions import read
 
@@ -48,11 +51,11 @@ def study(queries: int = 3) -> list[dict[str, Any]]:
 def judge(
     lines: Sequence[dict[str, Any] | str],
     existing: JevAdmission | None = None,
-    derive: Callable[..., Any] | None = None,
+    reader: LabelReader | None = None,
     **defaults: str,
 ) -> JevAdmission:
     text = "\n".join(item if isinstance(item, str) else json.dumps(item) for item in lines)
-    source = read(io.BytesIO(text.encode()), "p.jsonl", "blake3:" + "ab" * 32, derive)
+    source = read(io.BytesIO(text.encode()), "p.jsonl", "blake3:" + "ab" * 32, reader)
     predictions, findings = judge_rows(gather([source], **defaults), BOOK)
     return judge_pairs(
         predictions,
@@ -205,25 +208,37 @@ def test_a_named_acquisition_needs_a_channel() -> None:
 
 
 def test_logits_give_probability_and_mass_and_top_k_only_a_bound() -> None:
-    def derive(vocabulary: Sequence[float], at: Sequence[int]) -> tuple[list[float], float] | None:
-        chosen = [vocabulary[i] for i in at]
-        return None if all(z == float("-inf") for z in chosen) else ([0.25, 0.75], 0.5)
-
     logits = {"vocabulary": [1.0, 2.0, -3.0], "labels": {"p1": 0, "p2": 2}}
-    given = line(before_logits=logits, after_logits={"top": {"p1": -0.7, "p2": -3.0}})
+    given = line(before_logits=logits, after_logits={"top": {"p1": -0.7, "p2": -3.0, "the": -4.0}})
     del given["before"]
-    found = judge([given], derive=derive)
+    found = judge([given], reader=label_mass)
     assert found.findings.total == 0
     rows = found.entries.to_pylist()
-    assert [r["probability"] for r in rows if r["arm"] == "before"] == [0.25, 0.75]
-    assert {(r["arm"], r["mass_kind"]) for r in rows} == {("before", "full"), ("after", "lower-bound")}
+    whole = sum(math.exp(z) for z in logits["vocabulary"])
+    labels = math.exp(1.0) + math.exp(-3.0)
+    before = {r["label"]: r for r in rows if r["arm"] == "before"}
+    assert before["p1"]["probability"] == pytest.approx(math.exp(1.0) / labels, abs=1e-12)
+    assert before["p2"]["label_mass"] == pytest.approx(labels / whole, abs=1e-12)
+    assert {(r["arm"], r["mass_kind"]) for r in rows} == {("before", "exact"), ("after", "lower_bound")}
     assert all(r["label_mass"] < 1.0 for r in rows)
-    impossible = {"vocabulary": [1.0, "x"], "labels": {"p1": 0}}
-    assert "wrong-type" in codes(judge([line(before_logits=impossible)], derive=derive).findings)
-    nothing = json.dumps(line(before_logits={**logits, "vocabulary": [-1e999, 0.0, -1e999]}))
-    assert codes(judge([nothing.replace("null", "-Infinity")], derive=derive).findings) == {
-        "no-label-mass": 1
-    }
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [
+        ("wrong-type", {"before_logits": {"vocabulary": [1.0, "x"], "labels": {"p1": 0}}}),
+        ("wrong-type", {"before_logits": {"vocabulary": [1.0], "labels": {"p1": 1}}}),
+        ("wrong-type", {"before_logits": {"vocabulary": [-math.inf], "labels": {"p1": 0}}}),
+        ("wrong-type", {"before_logits": {"top": {"p1": "x"}}}),
+        ("labels-disagree", {"before_logits": {"vocabulary": [1.0, 2.0], "labels": {"p1": 0, "p9": 1}}}),
+        (
+            "no-label-mass",
+            {"before_logits": {"vocabulary": [-math.inf, 0.0, -math.inf], "labels": {"p1": 0, "p2": 2}}},
+        ),
+    ],
+)
+def test_logits_that_say_nothing_are_named(code: str, change: dict[str, Any]) -> None:
+    assert codes(judge([line(**change)], reader=label_mass).findings) == {code: 1}
 
 
 @settings(max_examples=20)
