@@ -74,6 +74,11 @@ class RawRows:
     def count(self) -> int:
         return int(self.starts[-1])
 
+    def unread_in(self, column: str) -> Mask:
+        """The rows where a column holds nothing because something was already found there."""
+        nowhere: Mask = np.broadcast_to(np.False_, self.count)
+        return self.unread.get(column, nowhere)
+
     def file_of(self, positions: Positions) -> NDArray[np.int32]:
         """Index of the file each position lies in."""
         return (np.searchsorted(self.starts, positions, side="right") - 1).astype(np.int32)

@@ -27,7 +27,7 @@ def digest_labels(name: str, rows: RawRows, faults: RowFaults) -> tuple[Labels, 
     A text that stands for the digest fills it; where both are given they must agree.
     """
     column = rows.digests[name]
-    bad = rows.unread.get(name, np.zeros(rows.count, np.bool_)).copy()
+    bad = rows.unread_in(name).copy()
     given = _overlaid(
         _from_text(name, column.text, faults, bad), _from_binary(name, column.packed, faults, bad)
     )

@@ -112,8 +112,9 @@ class DigestText(pp.DataFrameModel):
 class ScoreRow(pp.DataFrameModel):
     """One score: its numbers, and what its channel and its status ask of it.
 
-    Text columns stand as label codes, -1 where the row has none. `layouts` is L of the row's channel and
-    `in_single` marks an energy that came as float32 from a channel that does not read in float32.
+    Text columns stand as label codes, -1 where the row has none. `layouts` is L of the row's channel; a
+    row of unknown status is neither `ok` nor `failed`; `in_single` marks an energy that came as float32
+    from a channel that does not read in float32.
     """
 
     trajectory_id: pl.Int32
@@ -129,6 +130,7 @@ class ScoreRow(pp.DataFrameModel):
     energy: pl.Float64 = pp.Field(nullable=True)
     label_mass: pl.Float64 = pp.Field(nullable=True)
     ok: pl.Boolean
+    failed: pl.Boolean
     in_single: pl.Boolean
 
     @pp.check(*REQUIRED_TEXT, error="null", n_failure_cases=N_FAILURE_CASES)
@@ -180,7 +182,7 @@ class ScoreRow(pp.DataFrameModel):
     @pp.dataframe_check(error="energy-with-status", n_failure_cases=N_FAILURE_CASES)
     @classmethod
     def _failed(cls, data: PolarsData) -> pl.LazyFrame:
-        return _holds(data, pl.col("ok") | pl.col("energy").is_null() | ~pl.col("energy").is_finite())
+        return _holds(data, ~pl.col("failed") | pl.col("energy").is_null() | ~pl.col("energy").is_finite())
 
     @pp.dataframe_check(error="float32-energy", n_failure_cases=N_FAILURE_CASES)
     @classmethod

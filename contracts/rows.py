@@ -26,7 +26,7 @@ from contracts.pandera_config import failures
 from contracts.raw_rows import PACKED, Positions, RawRows, gather
 from contracts.row_digests import digest_labels
 from contracts.row_faults import RULES, RowFaults
-from contracts.row_models import REQUIRED_TEXT, Endpoint, Label, ScoreRow, Status, ViewSource
+from contracts.row_models import REQUIRED_TEXT, STATUSES, Endpoint, Label, ScoreRow, Status, ViewSource
 from contracts.schema import TRANSPORT, TYPES
 from contracts.source_table import SourceTable
 
@@ -187,10 +187,11 @@ class _Judgement:
     @cached_property
     def scored(self) -> Mask:
         """Rows whose reading went well; a row without a status did."""
+        return self._with_status([OK]) | ~(self.rows.text["status"].present | self.rows.unread_in("status"))
+
+    def _with_status(self, wanted: Sequence[str]) -> Mask:
         status = self.rows.text["status"]
-        ok = np.array([value == OK for value in status.values.to_pylist()] + [True])
-        scored: Mask = ok[status.codes]
-        return scored
+        return status.rows_of(np.array([value in wanted for value in status.values.to_pylist()], np.bool_))
 
     def _by_channel(self, values: Sequence[bool | int], otherwise: bool | int) -> NDArray[np.int64]:
         """One number for each row by its channel label, `otherwise` for rows without a channel."""
@@ -202,9 +203,7 @@ class _Judgement:
         for failure in failures(ScoreRow, self._frame()):
             column = failure.column or _FRAME_CODES[failure.check]
             assert failure.check in RULES, f"{failure.check} of {column} is no rule of a row"
-            positions = failure.rows
-            if column in self.rows.unread:
-                positions = positions[~self.rows.unread[column][positions]]
+            positions = failure.rows[~self.rows.unread_in(column)[failure.rows]]
             if failure.check == "layout-out-of-range":
                 self._layouts_out_of_range(positions)
                 continue
@@ -237,6 +236,7 @@ class _Judgement:
                 **{name: pl.from_arrow(self.rows.numbers[name]) for name in numbers},
                 "layouts": by_row.set(by_row < 0, None),
                 "ok": self.scored,
+                "failed": self._with_status([status for status in STATUSES if status != OK]),
                 "in_single": self.rows.float32 & (self._by_channel(single, True) == 0),
             }
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ Parsed = tuple[pa.Array, NDArray[np.bool_]]  # values, and which given fields co
 
 def read_csv(staged: Staged, admit: Admit) -> Decoded:
     """Decode a CSV file; StorageError with the data row where its bytes are no CSV in UTF-8."""
+    _require_text(staged)
     names = _header(staged)
     refuse_repeated(names, staged.name)
     admit(names)
@@ -72,24 +74,40 @@ def _header(staged: Staged) -> tuple[str, ...]:
     return tuple(header)
 
 
-def _batches(staged: Staged, known: list[str]) -> pv.CSVStreamingReader:
-    quotes = sum(bytes(staged.view[at : at + BLOCK]).count(b'"') for at in range(0, len(staged.view), BLOCK))
+def _require_text(staged: Staged) -> None:
+    """StorageError for bytes that are not UTF-8, and for a quote that no other quote closes.
+
+    Arrow's parser would take the rest of the file for the field.
+    """
+    decoder = getincrementaldecoder("utf-8")()
+    quotes = lines = 0
+    for start in range(0, len(staged.view), BLOCK):
+        block = bytes(staged.view[start : start + BLOCK])
+        pending = len(decoder.getstate()[0])
+        try:
+            decoder.decode(block, final=start + BLOCK >= len(staged.view))
+        except UnicodeDecodeError as error:
+            line = lines + block.count(b"\n", 0, max(error.start - pending, 0)) + 1
+            raise _unreadable(staged.name, "text that is not UTF-8", f"line {line}") from error
+        quotes += block.count(b'"')
+        lines += block.count(b"\n")
     if quotes % 2:
         raise _unreadable(staged.name, "a quoted field is never closed", None)
+
+
+def _batches(staged: Staged, known: list[str]) -> Iterator[pa.RecordBatch]:
     try:
         yield from _open(staged, known, threads=True)
     except (pa.ArrowException, OSError) as error:
         raise _located(staged, known, error) from error
 
 
-def _open(
-    staged: Staged, known: list[str], *, threads: bool, bad_row: Callable[[pv.InvalidRow], str] | None = None
-) -> pv.CSVStreamingReader:
+def _open(staged: Staged, known: list[str], *, threads: bool) -> pv.CSVStreamingReader:
     plain = ("number", "integer", "boolean", "stand-in")
     return pv.open_csv(
         pa.BufferReader(staged.data),
         read_options=pv.ReadOptions(use_threads=threads, block_size=BLOCK),
-        parse_options=pv.ParseOptions(newlines_in_values=True, invalid_row_handler=bad_row),
+        parse_options=pv.ParseOptions(newlines_in_values=True),
         convert_options=pv.ConvertOptions(
             include_columns=known,
             column_types={name: pa.string() if INCOMING[name].type in plain else CODED for name in known},
@@ -101,30 +119,18 @@ def _open(
 
 def _located(staged: Staged, known: list[str], error: Exception) -> StorageError:
     """The error of a second, single-threaded reading, which knows its row numbers."""
-    found: list[pv.InvalidRow] = []
-
-    def bad_row(row: pv.InvalidRow) -> str:
-        found.append(row)
-        return "error"
-
     text = str(error)
     try:
-        for _ in _open(staged, known, threads=False, bad_row=bad_row):
+        for _ in _open(staged, known, threads=False):
             pass
     except (pa.ArrowException, OSError) as again:
         text = str(again)
-    if found:
-        bad = found[0]
-        where = None if bad.number is None else f"data row {bad.number - 1}"
-        what = f"a row has {bad.actual_columns} fields and the header {bad.expected_columns}"
-        return _unreadable(staged.name, what, where)
-    number = re.search(r"Row #(\d+)", text)
-    where = f"data row {int(number[1]) - 1}" if number else None
-    if "UTF8" in text:
-        return _unreadable(staged.name, "text that is not UTF-8", where)
     if "straddling" in text:
-        return _unreadable(staged.name, f"a row is longer than {BLOCK:,} bytes", where)
-    return _unreadable(staged.name, "not CSV", where)
+        return _unreadable(staged.name, f"a row is longer than {BLOCK:,} bytes", None)
+    row = re.search(r"Row #(\d+)", text)
+    fields = re.search(r"Expected (\d+) columns, got (\d+)", text)
+    what = f"a row has {fields[2]} fields and the header {fields[1]}" if fields else "not CSV"
+    return _unreadable(staged.name, what, f"data row {int(row[1]) - 1}" if row else None)
 
 
 def _unreadable(name: str, what: str, where: str | None) -> StorageError:

@@ -23,6 +23,7 @@ class Format(StrEnum):
 PARQUET_MAGIC = b"PAR1"
 ARROW_MAGIC = b"ARROW1\x00\x00"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"
+_STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _BINARY_NAMES = {
     ".parquet": "Parquet",
     ".pq": "Parquet",
@@ -65,6 +66,9 @@ def detect(staged: Staged) -> Format:
             raise truncated(staged, Format.ARROW_FILE)
         return Format.ARROW_FILE
     if head.startswith(_STREAM_MAGIC):
+        # A stream cut between two batches reads without complaint, so the optional end mark is asked for.
+        if bytes(staged.view[-8:]) != _STREAM_END:
+            raise truncated(staged, Format.ARROW_STREAM)
         return Format.ARROW_STREAM
     for magic, what, step in _FOREIGN:
         if head.startswith(magic):

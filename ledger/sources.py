@@ -7,6 +7,7 @@ format are a StorageError; what reads but may not be is left to `contracts`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -133,32 +134,24 @@ def _assembled(schema: pa.Schema, known: list[str], batches: Iterable[pa.RecordB
 
 
 def _require_valid(array: pa.Array, name: str, first_row: int, where: str) -> None:
-    """StorageError where a column holds text that is not UTF-8 or codes without a label.
+    """StorageError where a column holds text that is not UTF-8; ArrowInvalid where its buffers disagree.
 
     Neither Parquet nor Arrow IPC is checked for either when it is read.
     """
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
-        row = _first_bad_text(array)
-        what = (
-            f"column {name} does not decode" if row is None else f"column {name} holds text that is not UTF-8"
-        )
-        place = where if row is None else f"{where} row {first_row + row + 1}"
-        raise StorageError(what, code="unreadable", where=place, next_step="write it again") from error
-
-
-def _first_bad_text(array: pa.Array) -> int | None:
-    """The first position whose text is not UTF-8, None where the damage is another."""
-    if not is_text(array.type):
-        return None
-    coded = pa.types.is_dictionary(array.type)
-    for index, text in enumerate((array.dictionary if coded else array).cast(pa.large_binary()).to_pylist()):
-        try:
-            (text or b"").decode("utf-8")
-        except UnicodeDecodeError:
-            return int(pc.index(array.indices, index).as_py()) if coded else index
-    return None
+        found = re.search(r"UTF-?8 sequence at string index (\d+)", str(error))
+        if found is None:
+            raise
+        coded = pa.types.is_dictionary(array.type)
+        row = pc.index(array.indices, int(found[1])).as_py() if coded else int(found[1])
+        raise StorageError(
+            f"column {name} holds text that is not UTF-8",
+            code="unreadable",
+            where=f"{where}, row {first_row + row + 1}",
+            next_step="write it again",
+        ) from error
 
 
 _DECODERS: Mapping[Format, Callable[[Staged, Admit], Decoded]] = {
