@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from audits.cells import CELL_REASONS, FILLED, RULE_CODE, Grid, Ints, Mask
+from audits.face_contract import refused_faces
 from audits.flow import (
     ABSENT,
     CANDIDATES_DIFFER,
     ENDPOINTS,
     EXAMPLES,
+    FACE,
     LAYOUT_UNKNOWN,
     REFUSED,
     SEVERAL_DONORS,
@@ -97,8 +99,12 @@ def judge(part: TrajectoryRange, grid: Grid, target: Ints) -> RangeFlow:
     code[_differing_candidates(grid, code == MISSING)] = reasons.code(CANDIDATES_DIFFER)
     for whole, text in _whole_faults(part, grid, target):
         code[whole & (code == COMPLETE)] = reasons.code(text)
-
     sides = np.unique(owner * slots + slot)
+    faulty = np.zeros((len(grid), slots), bool)
+    faulty.reshape(-1)[sides] = True
+    for text, refused in refused_faces(part, grid, faulty):
+        code[refused[code[refused] == COMPLETE]] = reasons.code(FACE + text)
+
     per_transition = np.bincount(sides // slots, minlength=len(grid))
     corners = np.unique(
         ((arm * len(ENDPOINTS)) + endpoint)[blocks.missing] * len(grid) + owner[blocks.missing]

@@ -27,6 +27,7 @@ TARGET_TYPES_DIFFER = "target-types-differ"
 PROVENANCE = "provenance:"
 REFUSED = "refused:"
 FAILED = "failed:"
+FACE = "face:"
 
 _SENTENCES = {
     CANDIDATES_DIFFER: "candidates differ between sides",
@@ -75,8 +76,15 @@ class Example:
         """`traj000/step05: after, direct, layout 2, candidate B absent`."""
         where = self.trajectory if self.step is None else f"{self.trajectory}/step{self.step:02d}"
         if self.cell is None:
-            return f"{where}: {_SENTENCES.get(self.reason, self.reason)}"
+            return f"{where}: {_of_transition(self.reason)}"
         return f"{where}: {self.cell.text(names)} {_at_cell(self.reason)}"
+
+
+def _of_transition(reason: str) -> str:
+    """A reason in the words that follow a transition."""
+    if reason.startswith(FACE):
+        return f"refused by the face contract ({reason.removeprefix(FACE)})"
+    return _SENTENCES.get(reason, reason)
 
 
 def _at_cell(reason: str) -> str:

@@ -67,7 +67,7 @@ def judge_faces(
     broken = failures(FaceModel, faces.drop(TRANSITION))
     for failure in sorted(broken, key=lambda failure: FACE_CODES.index(failure.check), reverse=True):
         code[failure.rows] = failure.check
-    judged = faces.select(TRANSITION).with_columns(pl.Series("code", code, dtype=pl.String))
+    judged = faces.select(TRANSITION).with_columns(pl.Series("code", code.tolist(), dtype=pl.String))
     return FaceVerdict(
         complete=judged.filter(pl.col("code").is_null()).select(TRANSITION),
         broken=judged.filter(pl.col("code").is_not_null()),

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.labels import ABSENT, Labels, distinct
+from contracts.labels import ABSENT, Labels
+from contracts.order import labelled
 
 Codes = npt.NDArray[np.int64]
 AnyCodes = npt.NDArray[np.int32] | npt.NDArray[np.int64]
@@ -17,12 +18,7 @@ SPARSE = 4
 
 def coded(column: pa.ChunkedArray) -> Labels:
     """The codes of a column, plain or dictionary-encoded, in no particular order of its values."""
-    if not pa.types.is_dictionary(column.type):
-        column = encoded(column)
-    array = column.unify_dictionaries().combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # there was no chunk to combine
-        array = pa.array([], array.type)
-    return distinct(Labels(numbers(array.indices).astype(np.int32), array.dictionary))
+    return labelled(column if pa.types.is_dictionary(column.type) else encoded(column))
 
 
 def encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
