@@ -53,10 +53,12 @@ def paired(
     `success`: 1, 0 or -1 (absent) per row, constant in a cluster. Trajectories without it are left out and
     counted in `without_success`. A cohort, or a replicate, with one class only has no AUC.
     """
+    if len(success) != cohort.rows:
+        raise ValueError(f"success holds one value per row, expected {cohort.rows}, got {len(success)}")
     outcome = np.full(cohort.clusters, ABSENT, dtype=np.int64)
     outcome[cohort.cluster] = success
-    if len(success) != cohort.rows or bool(np.any(outcome[cohort.cluster] != success)):
-        raise ValueError("success holds one value per row, constant in a cluster")
+    if bool(np.any(outcome[cohort.cluster] != success)):
+        raise ValueError("success is constant in a cluster")
     kept = np.flatnonzero(outcome != ABSENT)
     own = Cohort(
         np.arange(len(kept), dtype=np.int32), len(kept), cohort.seed, cohort.stream, cohort.resamples
