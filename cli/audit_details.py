@@ -14,6 +14,7 @@ Rows = Sequence[Sequence[object]]
 Columns = Sequence[str | tuple[str, str]]
 R = "right"
 REPEATS = ("within_sd", "icc1", "sign_agreement")
+PAIR: Columns = ("what", "value")
 ID = 32  # characters of a user's id or type in a cell
 
 
@@ -22,7 +23,8 @@ def details(result: Fields) -> None:
     out = render.console()
     for title, columns, rows in _tables(result):
         if rows:
-            out.print(render.table(columns, rows, title=title))
+            out.print(f"\n{title}")
+            out.print(render.table(columns, rows))
 
 
 def _tables(result: Fields) -> Iterator[tuple[str, Columns, Rows]]:
@@ -46,14 +48,14 @@ def _tables(result: Fields) -> Iterator[tuple[str, Columns, Rows]]:
     ]  # fmt: skip
     yield from _cohort(tables)
     yield from _optional(tables)
-    yield "sensitivity", ("", ("", R)), _flat(tables["sensitivity"])
+    yield "sensitivity", PAIR, _flat(tables["sensitivity"])
     yield (
         "diagnostics of the mean interaction (planning figures)",
-        ("", ("", R)),
+        PAIR,
         _flat(tables["diagnostics"]),
     )
-    yield "verdicts", ("", ""), _flat(result["verdicts"])
-    yield "design", ("", ""), _flat(result["design"])
+    yield "verdicts", PAIR, _flat(result["verdicts"])
+    yield "design", PAIR, _flat(result["design"])
 
 
 def _cohort(tables: Fields) -> Iterator[tuple[str, Columns, Rows]]:
@@ -87,7 +89,7 @@ def _optional(tables: Fields) -> Iterator[tuple[str, Columns, Rows]]:
         (role, v["acquisitions"], *(estimate(v[name], signed=False) for name in REPEATS))
         for role, v in tables.get("repeatability", {}).items()
     ]  # fmt: skip
-    yield "stored success", ("", ""), _flat(tables.get("auc", {}))
+    yield "stored success", PAIR, _flat(tables.get("auc", {}))
     masses = tables.get("label_mass", {})
     names = ("n", "unavailable", "lower_bounds", "min", "median", "share_below_half")
     yield "label mass", ("arm", *((name, R) for name in names)), [
@@ -110,6 +112,8 @@ def _flat(value: Fields, path: str = "") -> list[tuple[str, str]]:
         at = f"{path}.{name}" if path else name
         if isinstance(part, Mapping):
             lines += _flat(part, at)
+        elif isinstance(part, list) and part and isinstance(part[0], Mapping):
+            lines += [line for place, row in enumerate(part) for line in _flat(row, f"{at}.{place}")]
         elif part is None and name in reasons:
             lines.append((at, undefined(reasons[name])))
         else:
@@ -123,9 +127,9 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return number(value)
+        return number(value, signed=False)
     if isinstance(value, int):
-        return f"{value:,}"
+        return str(value)
     if isinstance(value, list | tuple):
         return shown(", ".join(_text(part) for part in value) or "none", 60)
     return shown(reason(value) if value == "not_identified" else value, 60)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from audits.wording import estimate, interval, number, undefined
+from audits.wording import estimate, interval, number, reason, undefined
 from cli import render
 from contracts.findings import shown
 
@@ -43,7 +43,7 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
     for line in _flow(result):
         _line(line)
     _estimates(result, LABELS if not verbose else {name: name for name in result["estimates"]})
-    for line in (*_flips(result), *_sensitivity(result)):
+    for line in (*_flips(result), *_sensitivity(result), *_success(result)):
         _line(line)
     if verbose:
         from cli.audit_details import details
@@ -52,6 +52,8 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
     out.print(f"Verdict: {said}")
     _limits(result, verbose=verbose)
     _line(recorded.text)
+    if verbose and recorded.logged is not None:
+        render.say(f"record {recorded.logged.record}")
     if recorded.logged is not None:
         for warning in recorded.logged.warnings:
             render.say(f"warning: {warning}", stderr=True)
@@ -88,32 +90,31 @@ def _estimates(result: Fields, labels: Mapping[str, str]) -> None:
     """Estimates with both intervals and the verdict, one line each."""
     from rich.table import Table
 
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    grid = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     grid.add_column("mean over transitions", no_wrap=True)
     grid.add_column("value", justify="right", no_wrap=True)
     grid.add_column("95 % percentile", no_wrap=True)
     grid.add_column("95 % t", no_wrap=True)
-    grid.add_column("verdict", no_wrap=True)
-    for name, label in labels.items():
-        fields = result["estimates"].get(name)
-        if fields is not None:
-            grid.add_row(label, *_cells(fields, signed=name not in RATES))
+    grid.add_column("verdict")
+    named = {
+        label: result["estimates"][name] for name, label in labels.items() if name in result["estimates"]
+    }
+    for label, fields in named.items():
+        grid.add_row(label, *_cells(fields, signed=label not in RATES))
     render.console().print(grid)
+    reasons = dict.fromkeys(f["reason"] for f in named.values() if f.get("reason"))
+    if reasons:
+        _line("undefined: " + "; ".join(reason(code) for code in reasons))
 
 
 def _cells(fields: Fields, *, signed: bool) -> tuple[str, str, str, str]:
-    why = fields.get("reason")
-    if fields["value"] is None:
-        return "-", undefined(why), "", ""
-    value = number(fields["value"], signed=signed)
-    if fields["ci95"] is None:
-        return value, undefined(why), "", ""
-    student = fields.get("ci95_t")
+    """Value, both intervals and verdict; the reasons of what is undefined stand below the table."""
+    ends, student = fields["ci95"], fields.get("ci95_t")
     marks = [name for name in ("fragile", "mc_sensitive") if fields.get(name)]
-    verdict = fields.get("verdict") or (undefined(why) if why else "")
+    verdict = fields.get("verdict") or ("undefined" if fields.get("reason") else "")
     return (
-        value,
-        interval(fields["ci95"], signed=signed),
+        "undefined" if fields["value"] is None else number(fields["value"], signed=signed),
+        "undefined" if ends is None else interval(ends, signed=signed),
         interval(student, signed=signed) if student else "",
         ", ".join(part for part in (verdict, *marks) if part),
     )
@@ -138,7 +139,7 @@ def _beside(result: Fields) -> Iterator[str]:
     flips, share = tables["flips"], estimates["flip_share"]
     strict = flips["pos_to_neg"] + flips["neg_to_pos"]
     repeated = tables.get("repeatability", {})
-    noise = ", ".join(f"{role} {row['pairwise_sign_disagreement']:.2f}" for role, row in repeated.items())
+    noise = ", ".join(f"{row['pairwise_sign_disagreement']:.2f}" for row in repeated.values())
     yield f"{strict:,} flip, {estimate(share, signed=False)}" + (f"; repeats {noise}" if noise else "")
     direction = estimates["flip_direction_difference"]
     yield f"direction {estimate(direction)} {direction.get('verdict', '')}".rstrip()
@@ -180,6 +181,15 @@ def _sensitivity(result: Fields) -> Iterator[str]:
     ]
     if any(turns):
         yield "signs turn: " + "; ".join(part for part in turns if part)
+
+
+def _success(result: Fields) -> Iterator[str]:
+    """How well each channel's gains tell stored successes apart, where any are stored."""
+    found = [result["estimates"].get(name) for name in ("auc.ref", "auc.alt", "auc_gap")]
+    if None not in found:
+        ref, alt = (number(f["value"], signed=False) if f["value"] is not None else "-" for f in found[:2])
+        gap, verdict = found[2], found[2].get("verdict", "")
+        yield f"stored success: auc ref {ref}, alt {alt}, gap {estimate(gap)} {verdict}".rstrip()
 
 
 def _limits(result: Fields, *, verbose: bool) -> None:
