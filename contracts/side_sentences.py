@@ -208,15 +208,24 @@ def unknown(scene: Scene, side: int) -> Finding:
 
 
 def failed(scene: Scene, side: int) -> Finding:
-    """The first reading of a side that brought no score, with its status."""
-    at, more = _first_cell(scene, side, scene.rows.failed & scene.sides.known)
+    """The first reading of a side that brought no score, or its layout where that failed as a whole."""
+    keys, lost = scene.rows.keys, scene.rows.failed & scene.sides.known
+    at, more = _first_cell(scene, side, lost)
     cell, where = _cell(scene, side, int(at[0]))
-    status = shown(scene.status.values[int(scene.status.codes[at[0]])].as_py())
-    text = (
-        f"reading of candidate {cell['candidate']}, layout {cell['layout']} failed in {where} with status "
-        f"{status} ({scene.cited(at[:1])}); expected ok" + _more(more, "failed reading", "failed readings")
-    )
-    return scene.finding(READING_FAILED, side, text, at, cell, wanted="ok", got=status)
+    status = scene.status.codes[at[0]]
+    word = shown(scene.status.values[int(status)].as_py())
+    rows = scene.rows_of(side)
+    alike = rows[
+        lost[rows] & (keys.layout[rows] == keys.layout[at[0]]) & (keys.after[rows] == keys.after[at[0]])
+    ]
+    subject = f"reading of candidate {cell['candidate']}, layout {cell['layout']}"
+    size = int(scene.sides.members.size[keys.transition[at[0]]])
+    if len(np.unique(keys.candidate.codes[alike])) == size and (scene.status.codes[alike] == status).all():
+        subject, more, at = f"layout {cell['layout']}", more + len(at) - len(alike), alike
+        del cell["candidate"]
+    text = f"{subject} failed in {where} with status {word} ({scene.cited(at)}); expected ok"
+    text += _more(more, "failed reading", "failed readings")
+    return scene.finding(READING_FAILED, side, text, at, cell, wanted="ok", got=word)
 
 
 def other(scene: Scene, code: str, side: int) -> Finding:
@@ -247,7 +256,8 @@ def _first_cell(scene: Scene, side: int, mask: Mask) -> tuple[Ints, int]:
     same = np.ones(len(at), dtype=np.bool_)
     for codes in (keys.after, keys.layout, keys.candidate.codes):
         same &= codes[at] == codes[at[0]]
-    return at[same], int((~same).sum())
+    cell = at[same]
+    return cell[np.lexsort((scene.origin.row[cell], scene.origin.file[cell]))], int((~same).sum())
 
 
 def _cell(scene: Scene, side: int, row: int) -> tuple[dict[str, KeyValue], str]:
