@@ -34,6 +34,7 @@ METHOD: Mapping[str, Any] = {
     "unit": "transition",
     "cluster": "trajectory",
     "aggregation": {"layout": "mean-of-margins", "acquisition": "mean-of-margins"},
+    "multiplicity": "one-primary-others-secondary-unadjusted",
     "trim": "floor(n/10)-from-each-end",
     "grid": {"step": "2^-40", "rounding": "half-to-even", "zero": "zero-on-the-grid"},
     "interval": {

@@ -28,7 +28,8 @@ class LabelMasses:
         """Take the masses of one range."""
         entries = part.entries
         self.present |= entries["label_mass"].null_count < entries.num_rows
-        names = ranks(pa.chunked_array([*entries["candidate"].chunks, *entries["target"].chunks]))
+        candidate, target = entries["candidate"], entries["target"]
+        names = ranks(pa.chunked_array([*candidate.chunks, *target.chunks], candidate.type))
         of_target = names.codes[: entries.num_rows] == names.codes[entries.num_rows :]
         mass = np.asarray(entries["label_mass"].to_numpy(), np.float64)[of_target]
         arm = np.asarray(entries["arm"].to_numpy())[of_target]
