@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from blake3 import blake3
 
 from contracts.digest import CODES, WIDTH
+from contracts.labels import encode
 
 _SHA256 = "sha256:"
 
@@ -20,11 +21,12 @@ def digest_texts(texts: pa.Array, given: pa.Array | None = None) -> pa.Dictionar
     `given` are the digests in text form that stand beside the texts: where one is SHA-256 the text is
     digested with SHA-256 too, so that the two can be compared. Everywhere else the digest is BLAKE3.
     """
-    coded = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
+    coded = encode(texts)
     places = pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     as_sha = np.zeros(len(places), np.bool_)
     if given is not None:
-        as_sha = pc.fill_null(pc.starts_with(_plain(given), _SHA256), False).to_numpy(zero_copy_only=False)
+        is_sha = pc.starts_with(encode(given).dictionary_decode(), _SHA256)
+        as_sha = pc.fill_null(is_sha, False).to_numpy(zero_copy_only=False)
     pairs, codes = np.unique(places * 2 + as_sha, return_inverse=True)
     labels = coded.dictionary.cast(pa.large_binary()).to_pylist()
     packed = bytearray()
@@ -42,7 +44,3 @@ def _packed(data: bytes, *, sha: bool) -> bytes:
     if sha:
         return bytes([CODES["sha256"]]) + sha256(data).digest()
     return bytes([CODES["blake3"]]) + blake3(data).digest()
-
-
-def _plain(texts: pa.Array) -> pa.Array:
-    return texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts

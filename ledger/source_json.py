@@ -118,7 +118,7 @@ def _first_row(block: bytes, line: int, name: str) -> Row | None:
 def _quick(block: bytes, first: Row, line: int) -> _Batch | None:
     """A block by Arrow's parser; None unless each line is one object with keys and types like the first's.
 
-    The keys of the first line count as columns of the block, and so does any known one with a value.
+    A known column may begin in a later line, but not with null alone: the parser would not tell of it.
     """
     count = block.count(b"\n") + (not block.endswith(b"\n"))
     extra = [(name, _EXTRA.get(type(value))) for name, value in first.items() if name not in INCOMING]
@@ -138,6 +138,8 @@ def _quick(block: bytes, first: Row, line: int) -> _Batch | None:
     if table.num_rows != count:
         return None
     found = [name for name, _ in _KNOWN if name in first or table.column(name).null_count < count]
+    if any(f'"{name}"'.encode() in block for name, _ in _KNOWN if name not in found):
+        return None
     columns = {name: table.column(name).combine_chunks() for name in found}
     names = [*first, *(name for name in found if name not in first)]
     return _Batch(arriving(columns), names, np.arange(line + 1, line + count + 1))

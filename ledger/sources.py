@@ -144,12 +144,13 @@ def _require_valid(array: pa.Array, name: str, first_row: int, where: str) -> No
         found = re.search(r"UTF-?8 sequence at string index (\d+)", str(error))
         if found is None:
             raise
-        coded = pa.types.is_dictionary(array.type)
-        row = pc.index(array.indices, int(found[1])).as_py() if coded else int(found[1])
+        row = int(found[1])
+        if pa.types.is_dictionary(array.type):  # then it is a label, -1 where no row of the batch uses it
+            row = pc.index(array.indices, pa.scalar(row, array.indices.type)).as_py()
         raise StorageError(
             f"column {name} holds text that is not UTF-8",
             code="unreadable",
-            where=f"{where}, row {first_row + row + 1}",
+            where=where if row < 0 else f"{where}, row {first_row + row + 1}",
             next_step="write it again",
         ) from error
 
