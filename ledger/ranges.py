@@ -47,7 +47,7 @@ SCHEMA = pa.schema(
 )
 
 
-def cut(entries: Codes, limit: int = RANGE_ENTRIES) -> Iterator[tuple[int, int]]:
+def cut(entries: Codes, limit: int) -> Iterator[tuple[int, int]]:
     """Consecutive ranges [low, high) of trajectories with at most `limit` entries, or one trajectory each."""
     total = np.cumsum(entries)
     low, done = 0, 0
@@ -70,9 +70,9 @@ class Trajectories:
     ranks: Sequence[Codes]
 
     @classmethod
-    def of(cls, runs: Sequence[Runs], others: Sequence[str]) -> Trajectories:
+    def of(cls, runs: Sequence[Runs], others: pa.Array) -> Trajectories:
         """Number the trajectories of all runs, and others that have no entries."""
-        listed = [run.trajectories for run in runs] + [pa.array(others, pa.string())]
+        listed = [*(run.trajectories for run in runs), others]
         names = pc.unique(pa.chunked_array(listed))
         names = names.take(pc.sort_indices(names))
         ranks = [places(run.trajectories, names) for run in runs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from ledger.coded import places
@@ -14,7 +15,7 @@ from ledger.inventory import Inventory, take
 from ledger.matching import Matcher
 from ledger.objects import Objects
 from ledger.provenance import ProvenanceCount, ScopeFacts, apply_rules
-from ledger.ranges import RangeReader, Trajectories, cut
+from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, cut
 from ledger.refusals import RefusedRow
 from ledger.scope import Arm, Scope
 
@@ -55,18 +56,20 @@ class Selection:
 
     def ranges(self) -> Iterator[TrajectoryRange]:
         """The scope in ranges of trajectories, ascending by UTF-8 bytes; verified as they are read."""
-        self.provenance = ProvenanceCount()
         refused = self._inventory.refused
-        self.provenance.refused_sides_revoked = sum(
-            side.acquisition_id in self._facts.revoked for side in refused
+        self.provenance = ProvenanceCount(
+            refused_sides_revoked=sum(side.acquisition_id in self._facts.revoked for side in refused)
         )
-        trajectories = Trajectories.of(self._inventory.runs, sorted({side.trajectory_id for side in refused}))
-        place = places(pa.array([side.trajectory_id for side in refused], pa.string()), trajectories.names)
+        named = pa.array([side.trajectory_id for side in refused], pa.string())
+        trajectories = Trajectories.of(self._inventory.runs, named)
+        place = places(named, trajectories.names)
+        order = np.argsort(place, kind="stable")
         reader = RangeReader(self._objects, Matcher(self.scope), trajectories)
         try:
-            for low, high in cut(trajectories.entries):
-                sides = (side for side, p in zip(refused, place.tolist(), strict=True) if low <= p < high)
-                yield self._judged(reader.read(low, high), tuple(sides))
+            for low, high in cut(trajectories.entries, RANGE_ENTRIES):
+                first, last = np.searchsorted(place[order], [low, high]).tolist()
+                sides = tuple(refused[i] for i in order[first:last].tolist())
+                yield self._judged(reader.read(low, high), sides)
         finally:
             reader.close()
 
