@@ -6,7 +6,7 @@ outside the home: the pin, a key the caller brings, or the caller's explicit wis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from contracts.errors import MalformedError, TamperError, UnknownKeyError, VerificationError
@@ -14,7 +14,7 @@ from ledger import events, pin, tree
 from ledger.event_types import KeyEvent
 from ledger.home import Home
 from ledger.index import Index
-from ledger.index_rows import HeadRow
+from ledger.index_rows import EventRow, HeadRow
 from ledger.keys import PublicKey, key_id
 from ledger.notes import TreeHead, verify_head
 from ledger.pin import Pin
@@ -78,6 +78,16 @@ def check(
     head, leaves = _signed(home, older, vkey), leaves[: older.size]
     _same_events(older, head, leaves, older.size)
     return CheckedHead(older, head, vkey, leaves, known)
+
+
+def events_in_tree(index: Index, start: int, stop: int) -> Iterator[EventRow]:
+    """The events from `start` up to `stop`, each only after its bytes were found to have its leaf hash."""
+    for row in index.events(start, stop):
+        if tree.leaf_hash(row.data) != row.leaf:
+            raise TamperError(
+                "an event is not the one in the tree", kind="catalog", where=f"event {row.index}"
+            )
+        yield row
 
 
 def trust(home: Home, vkey: VerifierKey, known: Pin | None, key: PublicKey | None, trust_first: bool) -> None:

@@ -68,7 +68,8 @@ def commit(
     with writer(home, wait):
         with catalog.writing(home.catalog, wait) as session, Index.open(home) as index:
             checked = heads.check(home, index, key=key.public)
-            publish.check(home.objects, checked)
+            served = publish.check(home.objects, checked)
+            publish.check_pending(index, served.size if served else 0)
             made = build(Transaction(home, index, checked.head.size))
             rows, leaves = _rows(home.objects, made, checked.leaves)
             note, warnings = checked.row.note, _clock(index, made)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from contracts.errors import TamperError, VerificationError
 from ledger import durable, tree
-from ledger.heads import CheckedHead
+from ledger.heads import CheckedHead, events_in_tree
 from ledger.index import Index
 from ledger.notes import TreeHead, verify_head
 from ledger.objects import Objects
@@ -55,6 +55,12 @@ def check(objects: Objects, checked: CheckedHead) -> TreeHead | None:
     return found
 
 
+def check_pending(index: Index, published_size: int) -> None:
+    """Holds to the tree the events that the next publication writes, which begins with a whole bundle."""
+    for _ in events_in_tree(index, published_size // WIDTH * WIDTH, index.size):
+        continue
+
+
 def publish(objects: Objects, index: Index, head: Pin) -> None:
     """Brings the published files up to a committed head; only what the checkpoint lacks is written."""
     old = published(objects, head.vkey, head.origin)
@@ -72,7 +78,7 @@ def files(index: Index, head: Pin, since: int = 0) -> Iterator[tuple[str, bytes]
     read = tree.leaves_reader(index.leaves(size))
     for tile in tiles(size, since):
         if tile.level is None:
-            data = bundle_bytes([event.data for event in index.events(tile.start, tile.stop)])
+            data = bundle_bytes([event.data for event in events_in_tree(index, tile.start, tile.stop)])
         else:
             data = tile_bytes(tile, read)
         yield f"log/{tile.path}", data

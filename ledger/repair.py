@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contracts.errors import StorageError, TamperError, VerificationError
-from ledger import catalog, durable, heads, lock, log, pin, publish, tree
+from ledger import catalog, durable, heads, lock, log, pin, publish
 from ledger.catalog_file import journal
 from ledger.events import digests_in
 from ledger.heads import CheckedHead
@@ -53,7 +53,8 @@ def repair(
     """Brings a home into order, every other writer locked out; a second call finds nothing to do.
 
     1. An unfinished transaction is rolled back, an older catalog migrated.
-    2. The head is checked as `heads.check` does; its errors end the repair before anything is touched.
+    2. The head is checked as `heads.check` does, and every event against the tree; an error ends the
+       repair before anything is touched.
     3. Published files that are missing or differ from the catalog are written again.
     4. A pin that is behind moves forward; a missing one is made when `key` or `trust_first` vouch for it.
     5. Staged files and objects that no event names are removed when older than `grace` seconds.
@@ -66,14 +67,14 @@ def repair(
             pass
         with Index.open(home) as index:
             checked = heads.check(home, index, key=key, trust_first=trust_first)
+            events = [json.loads(row.data) for row in heads.events_in_tree(index, 0, index.size)]
             head = Pin(home.origin, str(checked.vkey), checked.row.note)
             actions += _publish(home, index, checked, head)
             if checked.pin is None or checked.pin.head != checked.head:
                 pin.store(head)
                 actions.append(Action("moved the pin to the head", f"size {head.head.size}"))
-            named = set(_named(index))
         young: list[str] = []
-        actions += _clear(home, named, time.time() - grace, young)
+        actions += _clear(home, set(digests_in(events)), time.time() - grace, young)
         return Repair(tuple(actions), tuple(young), tuple(home.objects.strays()))
 
 
@@ -93,16 +94,6 @@ def _publish(home: Home, index: Index, checked: CheckedHead, head: Pin) -> Itera
             objects.remove(name)
         objects.publish(name, data)
         yield Action("published", name)
-
-
-def _named(index: Index) -> Iterator[str]:
-    """Every digest an event names; an event whose bytes are not its leaf's could hide one, so it stops us."""
-    for event in index.events():
-        if tree.leaf_hash(event.data) != event.leaf:
-            raise TamperError(
-                "an event is not the one in the tree", kind="catalog", where=f"event {event.index}"
-            )
-        yield from digests_in(json.loads(event.data))
 
 
 def _clear(home: Home, named: set[str], before: float, young: list[str]) -> Iterator[Action]:

@@ -353,8 +353,14 @@ def failing(call: Callable[..., object], at: int, code: int) -> tuple[Callable[.
     return fail, count
 
 
-@pytest.mark.parametrize("name", ["write", "fsync", "replace"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("replace", errno.ENOSPC),
+        ("write", errno.ENOSPC),
+        pytest.param("fsync", errno.EIO, marks=pytest.mark.sweep),
+    ],
+)
 def test_every_failing_call_ends_whole_or_not_at_all(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int
 ) -> None:
