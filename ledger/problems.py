@@ -10,6 +10,7 @@ from contracts.errors import LedgerError, SignatureError, StorageError, TamperEr
 
 KINDS = ("data", "tree", "catalog", "signature", "rolled-back-head", "unsigned-tail", "record")
 LISTED = 1000
+NO_PIN = "no-pin"
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,12 @@ class Problems:
             self.listed.append(Problem(kind, where, entry, message))
 
     def add_error(self, error: LedgerError, kind: str, where: str, entry: str | None = None) -> None:
-        """Notes what an error says; a failing disk or a locked file is nobody's forgery, and is raised."""
-        if isinstance(error, StorageError) and error.code != "missing-object":
+        """Notes what an error says.
+
+        A failing disk or a locked file is nobody's forgery, and where nothing says whom to trust there is
+        nothing to verify: those are raised.
+        """
+        if error.code == NO_PIN or (isinstance(error, StorageError) and error.code != "missing-object"):
             raise error
         if isinstance(error, TamperError) and error.kind in KINDS:
             kind = error.kind

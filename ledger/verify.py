@@ -26,6 +26,7 @@ from ledger.verify_objects import check_objects, check_strays
 from ledger.verify_records import check_records
 from ledger.vkey import VerifierKey, parse_vkey
 
+ATTEMPTS = 4
 __all__ = ["Problem", "Progress", "Recompute", "Report", "verify"]
 
 # Told the phase, how much of it is done, and of how much (None: unknown).
@@ -79,7 +80,7 @@ def verify(
 ) -> Report:
     """Check a home, in this order, and keep the pin of a verified head.
 
-    1. The catalog is one, sound in SQLite's own terms.
+    1. The catalog is one, sound in SQLite's own terms, and the file that was sealed.
     2. The newest head is signed by the trusted key (the pinned one, else `key`, else with `trust_first`
        the log's own), the events lead to its root, none follow it, and the pin is a prefix of it.
     3. So is every older head in the catalog.
@@ -96,14 +97,18 @@ def verify(
     Raises only where it cannot look: StorageError for a failing disk, VerificationError `no-pin` where
     nothing says whom to trust. Everything else is in the report.
     """
-    run = _Run(home, progress or _silent)
-    with reading(run.found, home):
-        check_file(run.found, home)  # 1
-        with Index.open(home) as index:
-            run.check(index, key, trust_first)  # 2 to 7
-            if full:
-                run.check_full(index, recompute)  # 8, 9
-    check_strays(run.found, home, run.named)  # 10
+    for _ in range(ATTEMPTS):
+        run = _Run(home, progress or _silent)
+        with reading(run.found, home):
+            check_file(run.found, home)  # 1
+            with Index.open(home) as index:
+                run.check(index, key, trust_first)  # 2 to 7
+                if full:
+                    run.check_full(index, recompute)  # 8, 9
+                run.overtaken = index.head().size != index.size
+        check_strays(run.found, home, run.named if run.checked else None)  # 10
+        if run.found.total == 0 or not run.overtaken:
+            break  # else somebody committed meanwhile, and what looked wrong may have been half of that
     return run.report(full)  # 11
 
 
@@ -123,6 +128,7 @@ class _Run:
         self.audits: list[tuple[int, AuditEvent]] = []
         self.sizes: dict[str, int] = {}
         self.counts: dict[str, int] = {}
+        self.overtaken = False
 
     def check(self, index: Index, key: PublicKey | None, trust_first: bool) -> None:
         """The quick steps on an open catalog; each goes on behind what stopped the one before."""
@@ -156,8 +162,6 @@ class _Run:
         try:
             self.checked = heads.check(self.home, index, key=key, trust_first=trust_first)
         except LedgerError as error:
-            if error.code == "no-pin":
-                raise
             where, entry = (str(error.where), None) if error.code == "pin" else (CATALOG, error.where)
             self.found.add_error(error, "signature", where, entry)
 

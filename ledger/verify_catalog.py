@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
-from contracts.errors import LedgerError, TamperError
-from ledger import derive, events
+from contracts.errors import LedgerError, StorageError, TamperError
+from ledger import derive, events, seal
 from ledger.catalog_file import catalog_error, open_readonly
 from ledger.event_types import AuditEvent, Event, KeyEvent, RefusalEvent, SegmentEvent
 from ledger.home import Home
@@ -25,6 +25,7 @@ CATALOG = "catalog.sqlite"
 DERIVED = tuple(table for table in TABLES if table not in ("event", "head"))
 CHUNK = 1000
 FAULTS = 20
+OTHER_VERSION = ("old-catalog", "newer-catalog")
 _END = 2**63 - 1
 _KEY = ("event", "ordinal")
 SIGNERS = ("head", "audit")
@@ -69,12 +70,21 @@ def reading(found: Problems, home: Home) -> Iterator[None]:
 
 
 def check_file(found: Problems, home: Home) -> None:
-    """SQLite's own structure, indexes included."""
-    with closing(open_readonly(home.catalog)) as connection:
-        rows = connection.execute(f"PRAGMA integrity_check({FAULTS})").fetchall()
-    for (message,) in rows:
-        if message != "ok":
-            found.add("catalog", CATALOG, f"sqlite finds a fault: {str(message)[:200]}")
+    """SQLite's own structure, indexes included, and the checksum of the file."""
+    try:
+        opened = open_readonly(home.catalog)
+    except StorageError as error:
+        if error.code in OTHER_VERSION:
+            seal.check_unopened(home)
+        raise
+    with closing(opened) as connection:
+        for (message,) in connection.execute(f"PRAGMA integrity_check({FAULTS})").fetchall():
+            if message != "ok":
+                found.add("catalog", CATALOG, f"sqlite finds a fault: {str(message)[:200]}")
+        with found.guard("catalog", CATALOG):
+            notice = seal.check(connection, home)
+            if notice is not None:
+                found.notices.append(notice)
 
 
 def check_rows(
@@ -98,9 +108,10 @@ def check_rows(
             try:
                 for table, items in derive.rows(row.index, event, objects).items():
                     expected[table].extend(items)
-            except LedgerError as error:  # an object it needs is damaged
-                found.add_error(error, "data", error.where or CATALOG, f"event {row.index}")
+            except LedgerError as error:
                 unknown.add(row.index)
+                if error.code not in ("missing-object", "data"):  # those are told with the objects
+                    found.add_error(error, "catalog", CATALOG, f"event {row.index}")
         for table in DERIVED:
             stored = [row for row in index.table_rows(table, start, stop) if row["event"] not in unknown]
             _compare(found, table, stored, expected[table])

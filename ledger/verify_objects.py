@@ -15,6 +15,7 @@ from ledger import durable
 from ledger.home import SETTINGS, Home
 from ledger.objects import STAGING, Objects, digest_in
 from ledger.problems import Problems
+from ledger.seal import SEAL
 from ledger.verify_catalog import Named
 from ledger.verify_log import OBJECTS
 
@@ -41,14 +42,19 @@ def check_objects(
     return sizes
 
 
-def check_strays(found: Problems, home: Home, named: Named) -> None:
-    """Lists what no event accounts for: files that are no objects, and objects no event names."""
+def check_strays(found: Problems, home: Home, named: Named | None) -> None:
+    """Lists what no event accounts for: files that are no objects, and objects that are not `named`.
+
+    The log of a damaged catalog may name more than it shows, so without `named` no object is called idle.
+    """
     objects = home.objects
     for name in _strays(home):
         found.notices.append(f"{name} is no file of this ledger")
-    orphans = [name for name in objects.list() if digest_in(name) and name not in named.objects]
-    for name in orphans:
-        found.notices.append(f"{OBJECTS}/{name} is named by no event; `ledger repair` removes it")
+    if named is not None:
+        idle = [name for name in objects.list() if digest_in(name) and name not in named.objects]
+        found.notices += [
+            f"{OBJECTS}/{name} is named by no event; `ledger repair` removes it" for name in idle
+        ]
     if staged := sum(1 for _ in objects.staged()):
         found.notices.append(
             f"{staged} unfinished files in {OBJECTS}/{STAGING}; `ledger repair` removes them"
@@ -57,7 +63,7 @@ def check_strays(found: Problems, home: Home, named: Named) -> None:
 
 def _strays(home: Home) -> Iterator[str]:
     catalog = home.catalog.name
-    ours = {SETTINGS, home.objects.root.name, "writer.lock", *(f"{catalog}{end}" for end in ("", "-journal"))}
+    ours = {SETTINGS, SEAL, home.objects.root.name, "writer.lock", catalog, f"{catalog}-journal"}
     with durable.storage("listing the home", home.path):
         names = sorted(path.name for path in Path(home.path).iterdir())
     yield from (name for name in names if name not in ours)
