@@ -30,7 +30,8 @@ OPEN_SEGMENTS = 4
 # What rules and audits read of an entry, beside what the scope filters by.
 COLUMNS = (
     "trajectory_id", "step", "endpoint", "view_source", "layout", "acquisition_id", "candidate", "energy",
-    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success", "label_mass",
+    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success",
+    "label_mass",
 )  # fmt: skip
 
 # Text and digests are coded: comparing them needs no more, and a range of plain digests is large.
