@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from contracts.errors import ContractError, StorageError
 from contracts.findings import SHOWN
 from contracts.source_table import INCOMING
-from ledger.source_values import CODED, TYPES, Admit, Decoded, Unreads, arriving, refuse_repeated
+from ledger.source_values import CODED, TYPES, Decoded, Unreads, arriving
 from ledger.staging import Staged
 
 BLOCK = 8 * 1024 * 1024
@@ -34,12 +34,10 @@ _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": 
 Parsed = tuple[pa.Array, NDArray[np.bool_]]  # values, and which given fields could not be read
 
 
-def read_csv(staged: Staged, admit: Admit) -> Decoded:
+def read_csv(staged: Staged) -> Decoded:
     """Decode a CSV file; StorageError with the data row where its bytes are no CSV in UTF-8."""
     _require_text(staged)
-    names = _header(staged)
-    refuse_repeated(names, staged.name)
-    admit(names)
+    names = csv_names(staged)
     known = [name for name in names if name in INCOMING]
     unreads = Unreads()
     chunks: dict[str, list[pa.Array]] = {name: [] for name in known}
@@ -53,7 +51,7 @@ def read_csv(staged: Staged, admit: Admit) -> Decoded:
     return Decoded(pa.table(columns), names, unreads.found)
 
 
-def _header(staged: Staged) -> tuple[str, ...]:
+def csv_names(staged: Staged) -> tuple[str, ...]:
     """The column names; ContractError when nothing follows them."""
     text = bytes(staged.view[:_HEADER]).decode("utf-8-sig", "replace")
     records = csv.reader(io.StringIO(text, newline=""))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from contracts.errors import ContractError
 from contracts.source_table import INCOMING
 from ledger.json_rows import PLAIN, Row, parse_line, typed, unreadable
-from ledger.source_values import TYPES, Admit, Decoded, Unreads, arriving
+from ledger.source_values import TYPES, Decoded, Unreads, arriving
 from ledger.staging import Staged
 
 BLOCK = 8 * 1024 * 1024
@@ -39,7 +39,19 @@ class _Batch:
     lines: NDArray[np.int64]
 
 
-def read_json_lines(staged: Staged, admit: Admit) -> Decoded:
+def json_names(staged: Staged) -> tuple[str, ...]:
+    """The keys of the first object; ContractError where there is none."""
+    line = 0
+    for block in _blocks(staged):
+        _require_utf8(block, line, staged.name)
+        first = _first_row(block, line, staged.name)
+        if first is not None:
+            return tuple(first)
+        line += block.count(b"\n")
+    raise ContractError("the file holds only blank lines", code="empty-file", where=staged.name)
+
+
+def read_json_lines(staged: Staged) -> Decoded:
     """Decode a JSON Lines file; blank lines are passed over, and rows are known by line number.
 
     StorageError names the line that is no JSON object; ContractError the line with a repeated key.
@@ -47,33 +59,27 @@ def read_json_lines(staged: Staged, admit: Admit) -> Decoded:
     unreads = Unreads()
     names: dict[str, None] = {}
     batches: list[_Batch] = []
-    rows = 0
-    for batch in _batches(staged, admit, unreads):
+    for batch in _batches(staged, unreads):
         names.update(dict.fromkeys(batch.names))
         if len(names) > MAX_NAMES:
             raise unreadable(staged.name, f"more than {MAX_NAMES:,} different keys", int(batch.lines[-1]))
         batches.append(batch)
-        rows += len(batch.lines)
-    if not rows:
-        raise ContractError("the file holds only blank lines", code="empty-file", where=staged.name)
     columns = {}
     for name in names:
         if name in INCOMING:
             kind = TYPES[INCOMING[name].type]
             chunks = [batch.columns.get(name, pa.nulls(len(batch.lines), kind)) for batch in batches]
             columns[name] = pa.chunked_array(chunks, kind)
-    numbers = np.concatenate([batch.lines for batch in batches])
+    numbers = np.concatenate([np.empty(0, np.int64), *(batch.lines for batch in batches)])
     return Decoded(pa.table(columns), tuple(names), unreads.found, numbers)
 
 
-def _batches(staged: Staged, admit: Admit, unreads: Unreads) -> Iterator[_Batch]:
+def _batches(staged: Staged, unreads: Unreads) -> Iterator[_Batch]:
     line = row = 0
     for block in _blocks(staged):
         _require_utf8(block, line, staged.name)
         first = _first_row(block, line, staged.name)
         if first is not None:
-            if not row:
-                admit(tuple(first))
             batch = _quick(block, first, line) or _strict(block, line, row, staged.name, unreads)
             yield batch
             row += len(batch.lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,8 +17,6 @@ from contracts.labels import encode, is_text
 from contracts.source_table import INCOMING, STAND_INS, Unread, ValueType
 from contracts.text_digests import digest_texts
 
-# Called by a decoder with the column names before it decodes anything; raises where they are refused.
-Admit = Callable[[Sequence[str]], None]
 CODED = pa.dictionary(pa.int32(), pa.string())
 TYPES: Mapping[ValueType, pa.DataType] = {
     "text": CODED,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +22,13 @@ from contracts.findings import shown
 from contracts.kinds import decide
 from contracts.labels import is_text
 from contracts.source_table import INCOMING, SourceTable
-from ledger.source_csv import read_csv
+from ledger.source_csv import csv_names, read_csv
 from ledger.source_format import Format, detect
-from ledger.source_json import read_json_lines
-from ledger.source_values import Admit, Decoded, arriving, refuse_repeated
+from ledger.source_json import json_names, read_json_lines
+from ledger.source_values import Decoded, arriving, refuse_repeated
 from ledger.staging import Staged, stage
 
+Read = TypeVar("Read")
 # What damaged files make the decoders raise, besides their own errors.
 _DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError)
 
@@ -39,29 +41,31 @@ def read_sources(
     `kind` is transport, by default told from the column names. `staging` is where large inputs wait.
     ContractError for a file that is refused as a whole, StorageError for one that cannot be read.
     """
-    return tuple(_source(stage(path, staging), kind) for path in paths)
+    return tuple(read_source(stage(path, staging), kind) for path in paths)
 
 
-def _source(staged: Staged, kind: str | None) -> SourceTable:
-    def admit(names: Sequence[str]) -> None:
-        if decide(names, kind, staged.name) != "transport":
-            raise UsageError(
-                "predictions are not read here",
-                code="kind-unsupported",
-                expected="a file of scores (kind transport)",
-                where=staged.name,
-            )
+def kind_of(staged: Staged, kind: str | None = None) -> str:
+    """The kind of an input, told from its column names unless it is given; nothing is decoded.
 
+    ContractError where a column name occurs twice.
+    """
     form = detect(staged)
-    try:
-        decoded = _DECODERS[form](staged, admit)
-    except _DAMAGE as error:
-        raise StorageError(
-            f"damaged {form}: it does not decode",
-            code="unreadable",
+    names = _guarded(form, staged, lambda: _NAMES[form](staged))
+    refuse_repeated(names, staged.name)
+    return decide(names, kind, staged.name)
+
+
+def read_source(staged: Staged, kind: str | None = None) -> SourceTable:
+    """A staged file of scores as a table; UsageError where it holds predictions."""
+    if kind_of(staged, kind) != "transport":
+        raise UsageError(
+            "predictions are not read here",
+            code="kind-unsupported",
+            expected="a file of scores (kind transport)",
             where=staged.name,
-            next_step="copy or write it again",
-        ) from error
+        )
+    form = detect(staged)
+    decoded = _guarded(form, staged, lambda: _DECODERS[form](staged))
     if not decoded.table.num_rows:
         raise ContractError(
             "the file has columns but no rows",
@@ -79,43 +83,55 @@ def _source(staged: Staged, kind: str | None) -> SourceTable:
     )
 
 
-def _parquet(staged: Staged, admit: Admit) -> Decoded:
-    file = pq.ParquetFile(pa.BufferReader(staged.data))
+def _guarded(form: Format, staged: Staged, read: Callable[[], Read]) -> Read:
+    """What `read` gives; StorageError where the bytes are damaged."""
+    try:
+        return read()
+    except _DAMAGE as error:
+        raise StorageError(
+            f"damaged {form}: it does not decode",
+            code="unreadable",
+            where=staged.name,
+            next_step="copy or write it again",
+        ) from error
+
+
+def _bytes(staged: Staged) -> pa.BufferReader:
+    return pa.BufferReader(staged.data)
+
+
+def _parquet(staged: Staged) -> Decoded:
+    file = pq.ParquetFile(_bytes(staged))
     schema = file.schema_arrow
-    known = _known(schema, staged.name, admit)
+    known = _known(schema)
     file = pq.ParquetFile(
-        pa.BufferReader(staged.data),
+        _bytes(staged),
         metadata=file.metadata,
         read_dictionary=[name for name in known if is_text(schema.field(name).type)],
         page_checksum_verification=True,
     )
     groups = (file.read_row_group(group, columns=known) for group in range(file.num_row_groups))
-    batches = (batch for group in groups for batch in group.to_batches())
-    return _assembled(schema, known, batches, staged.name)
+    return _assembled(schema, (batch for group in groups for batch in group.to_batches()), staged.name)
 
 
-def _arrow_file(staged: Staged, admit: Admit) -> Decoded:
-    with pa.ipc.open_file(pa.BufferReader(staged.data)) as reader:
-        known = _known(reader.schema, staged.name, admit)
-        batches = (reader.get_batch(index).select(known) for index in range(reader.num_record_batches))
-        return _assembled(reader.schema, known, batches, staged.name)
+def _arrow_file(staged: Staged) -> Decoded:
+    with pa.ipc.open_file(_bytes(staged)) as reader:
+        batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
+        return _assembled(reader.schema, batches, staged.name)
 
 
-def _arrow_stream(staged: Staged, admit: Admit) -> Decoded:
-    with pa.ipc.open_stream(pa.BufferReader(staged.data)) as reader:
-        known = _known(reader.schema, staged.name, admit)
-        return _assembled(reader.schema, known, (batch.select(known) for batch in reader), staged.name)
+def _arrow_stream(staged: Staged) -> Decoded:
+    with pa.ipc.open_stream(_bytes(staged)) as reader:
+        return _assembled(reader.schema, reader, staged.name)
 
 
-def _known(schema: pa.Schema, where: str, admit: Admit) -> list[str]:
-    """The names of the known columns, once the file's columns as a whole are admitted."""
-    refuse_repeated(schema.names, where)
-    admit(schema.names)
+def _known(schema: pa.Schema) -> list[str]:
     return [name for name in schema.names if name in INCOMING]
 
 
-def _assembled(schema: pa.Schema, known: list[str], batches: Iterable[pa.RecordBatch], where: str) -> Decoded:
+def _assembled(schema: pa.Schema, batches: Iterable[pa.RecordBatch], where: str) -> Decoded:
     """The known columns of all batches, text coded; field and file metadata kept."""
+    known = _known(schema)
     chunks: dict[str, list[pa.Array]] = {name: [] for name in known}
     row = 0
     for batch in batches:
@@ -155,7 +171,14 @@ def _require_valid(array: pa.Array, name: str, first_row: int, where: str) -> No
         ) from error
 
 
-_DECODERS: Mapping[Format, Callable[[Staged, Admit], Decoded]] = {
+_NAMES: Mapping[Format, Callable[[Staged], Sequence[str]]] = {
+    Format.PARQUET: lambda staged: list(pq.ParquetFile(_bytes(staged)).schema_arrow.names),
+    Format.ARROW_FILE: lambda staged: list(pa.ipc.open_file(_bytes(staged)).schema.names),
+    Format.ARROW_STREAM: lambda staged: list(pa.ipc.open_stream(_bytes(staged)).schema.names),
+    Format.CSV: csv_names,
+    Format.JSON_LINES: json_names,
+}
+_DECODERS: Mapping[Format, Callable[[Staged], Decoded]] = {
     Format.PARQUET: _parquet,
     Format.ARROW_FILE: _arrow_file,
     Format.ARROW_STREAM: _arrow_stream,

@@ -361,10 +361,10 @@ class TestJsonLines:
     def test_the_quick_reading_is_the_strict_one(self, rows: list[Row], end: str) -> None:
         data = "".join(json.dumps(each) + end for each in rows)
         staged = staging.Staged("a", DIGEST, pa.py_buffer(data.encode()))
-        quick = source_json.read_json_lines(staged, lambda names: None)
+        quick = source_json.read_json_lines(staged)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(source_json, "_quick", lambda *arguments: None)
-            strict = source_json.read_json_lines(staged, lambda names: None)
+            strict = source_json.read_json_lines(staged)
         assert set(quick.names) == set(strict.names)
         assert [repr(quick.table.to_pydict()[name]) for name in strict.table.column_names] == [
             repr(column) for column in strict.table.to_pydict().values()
