@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,7 +25,7 @@ from contracts.errors import UsageError
 from contracts.rows import RowResult, canonicalise
 from contracts.schema import REFUSED, TRANSPORT
 from contracts.source_table import SourceTable
-from ledger import heads, lock, log
+from ledger import heads, lock
 from ledger.event_types import Event, RefusalEvent, SegmentEvent, Source
 from ledger.existing import candidate_sets, concerned, entries_of
 from ledger.home import Home
@@ -34,6 +37,9 @@ from ledger.reading import Reading
 from ledger.receipt import Receipt, RefusalReceipt, RefusedCallError, SegmentReceipt
 from ledger.refused_before import new_refusals
 from ledger.sources import read_sources
+
+if TYPE_CHECKING:
+    from ledger.log import Commit, Transaction
 
 CONFLICT = "conflict"
 KINDS: Mapping[str, Kind] = {
@@ -88,6 +94,9 @@ def ingest(
     and the call is `strict`; nothing is written then. A dry run needs no `key`, writes nothing and ends the
     same way as the real one. `progress` hears the phases read (files), write (rows) and log.
     """
+    if not dry_run:
+        # Decoding leaves the interpreter idle for as long as the database libraries take to load.
+        Thread(target=import_module, args=("ledger.log",), daemon=True).start()
     with Index.open(home) as index:
         book = index.channels()
     staging = None if dry_run else home.objects.staging()
@@ -100,8 +109,9 @@ def ingest(
     if dry_run or not prepared.events:
         return prepared.receipt
     assert key is not None, "only a dry run needs no key"
+    from ledger import log
 
-    def build(transaction: log.Transaction) -> Sequence[Event]:
+    def build(transaction: Transaction) -> Sequence[Event]:
         nonlocal prepared
         if _overtaken(transaction, prepared.size):
             prepared = _prepare(call, key)
@@ -174,7 +184,7 @@ def _judge(call: _Call, reading: Reading) -> Admission:
     return admission
 
 
-def _overtaken(transaction: log.Transaction, size: int) -> bool:
+def _overtaken(transaction: Transaction, size: int) -> bool:
     """Whether another writer added entries or refusals since the call was judged."""
     kinds = {SegmentEvent.type, RefusalEvent.type}
     return any(row.type in kinds for row in transaction.index.events(size, transaction.size))
@@ -202,7 +212,7 @@ def _receipt(call: _Call, admission: Admission) -> Receipt:
     )
 
 
-def _placed(prepared: _Prepared, commit: log.Commit) -> Receipt:
+def _placed(prepared: _Prepared, commit: Commit) -> Receipt:
     """The receipt with the places of its events in the log."""
     written: list[SegmentReceipt] = []
     refusal: RefusalReceipt | None = None

@@ -22,13 +22,12 @@ import pyarrow.parquet as pq
 
 from contracts.digest import blake3_digest
 from contracts.errors import ContractError, MalformedError, TamperError
-from contracts.schema import REFUSED, TRANSPORT, SegmentSchema
+from contracts.schema import SCHEMAS, SegmentSchema
 from ledger.entry_id import entry_id
 from ledger.objects import Objects
 from ledger.pages import PAGE_ROWS, entries_root, page_count, page_leaves, plain
 from ledger.segments import Folder, object_name
 
-SCHEMAS = {schema.id: schema for schema in (TRANSPORT, REFUSED)}
 LEAF = 32
 
 

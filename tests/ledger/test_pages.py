@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import struct
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from contracts.digest import pack
 from contracts.errors import ContractError
 from contracts.schema import TRANSPORT, Column, SegmentSchema
 from ledger import tree
@@ -138,3 +141,25 @@ def test_values_that_compare_equal_have_other_bytes(
 def test_golden_page() -> None:
     """The bytes of a fixed page, kept as a file: a change of the format must be a decision."""
     assert page_bytes(entries(1, 1, layouts=1), 0, TRANSPORT).hex() == GOLDEN.read_text().replace("\n", "")
+
+
+def test_the_worked_example_of_the_format_page() -> None:
+    """The rows on the page, encoded here, are the bytes, the leaf and the root that the page prints."""
+    text = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    rows, page, leaf = (
+        re.search(rf"^```{name}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1]  # type: ignore[index]
+        for name in ("json", "page", "leaf")
+    )
+    digests = {column.name for column in TRANSPORT.columns if column.type == "digest"}
+    entries = [
+        {name: pack(value) if name in digests else value for name, value in row.items()}
+        for row in json.loads(rows)
+    ]
+    table = pa.Table.from_pylist(entries, schema=TRANSPORT.arrow)
+    printed = [line.split() for line in page.splitlines()]
+    assert [name for name, *_ in printed] == list(TRANSPORT.names)
+    data = page_bytes(table, 0, TRANSPORT)
+    assert "".join(part for _, *parts in printed for part in parts) == data.hex()
+    assert f"the {len(data)} bytes" in text
+    assert tree.root([tree.leaf_hash(data)]).hex() == leaf.strip()
+    assert data == described(table, TRANSPORT)

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts.errors import MalformedError, TamperError, UsageError
-from contracts.schema import REFUSED, TRANSPORT, Column, SegmentSchema
+from contracts.schema import JEV, REFUSED, TRANSPORT, Column, SegmentSchema
 from ledger import entry_id, segments
 from ledger.objects import Objects
 from ledger.pages import page_leaves
 from ledger.segment_reader import SegmentReader
 from ledger.segments import WrittenSegment
 from ledger.sorting import sort
-from tests.ledger.score_tables import coded, digest, entries
+from tests.ledger.score_tables import coded, digest, entries, in_flight
 
 KEY = TRANSPORT.key
 
@@ -151,6 +151,36 @@ def test_refused_rows_are_stored_the_same_way(objects: Objects) -> None:
     assert all(name.startswith("refusals/") for name in written.names)
     with SegmentReader.ranged(objects, written, "refusals") as reader:
         assert reader.read()["status"].to_pylist().count("timeout") == reader.read()["energy"].null_count > 0
+
+
+def test_every_kind_is_stored_by_its_schema_alone(objects: Objects) -> None:
+    """Predictions: keys with absent parts, an absent channel, other first columns."""
+    groups = [(None, None, "file:0"), ("questions", None, "run"), ("questions", digest("c"), "run")]
+    rows: list[dict[str, object]] = [
+        {
+            "query_id": f"q{query}", "year": 2019 + query % 2, "scenario": "s", "intervention": intervention,
+            "mode": None, "variant": None, "channel": channel, "acquisition_id": acquisition,
+            "label": label, "arm": arm, "probability": 0.25, "label_position": None if query else 1,
+            "request_hash": None, "evidence_hash": digest(query), "label_mass": None, "mass_kind": None,
+        }
+        for query in range(40)
+        for intervention, channel, acquisition in groups
+        for label in ("yes", "no")
+        for arm in ("before", "after")
+    ]  # fmt: skip
+    table = in_flight(pa.Table.from_pylist(rows[::-1], schema=JEV.arrow))
+    (written,) = segments.write(table, JEV, objects)
+    assert (written.first, written.last, written.trajectories) == (("q0", 2019), ("q9", 2020), 40)
+    assert {(c is None, a, n) for c, a, n in written.scope} == {
+        (True, "file:0", 160), (True, "run", 160), (False, "run", 160)
+    }  # fmt: skip
+    ordered = sorted(rows, key=lambda row: key_order(row, JEV))
+    with SegmentReader.ranged(objects, written) as reader:
+        reader.check_pages()
+        assert reader.read().to_pylist() == ordered
+        start, stop = reader.find("q17", "q17")
+        assert {row["query_id"] for row in reader.read(start, stop).to_pylist()} == {"q17"}
+        assert stop - start == 12
 
 
 def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Objects, tmp_path: Path) -> None:
