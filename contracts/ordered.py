@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contracts.content import bits
 from contracts.labels import ABSENT, Codes, Labels, Mask
 from contracts.order import Ints, Keys, column, keys, permuted_labels, ranks
-from contracts.records import tie_order
 from contracts.rows import OK
 from contracts.schema import REFUSED
 from contracts.side_rejects import Origin
@@ -57,8 +57,6 @@ class Ordered:
     @cached_property
     def status(self) -> Labels:
         """The status of every row, absent for entries."""
-        if "status" not in self.table.column_names:
-            return Labels(np.full(len(self.keys), ABSENT, dtype=np.int32), pa.array([], pa.string()))
         own = ranks(self.table.column("status"))
         codes = np.append(np.full(self.entries, ABSENT, dtype=np.int32), own.codes)
         return permuted_labels([Labels(codes, own.values)], self.keys.order)[0]
@@ -88,17 +86,30 @@ class Ordered:
         return permuted_labels([ranks(column(self._inputs, "view_hash"))], self.keys.order)[0]
 
     def by_content(self, at: Ints) -> Ints:
-        """Rows with those of equal key ordered by content, so that the input's order is forgotten."""
+        """Rows with those of equal key ordered by content, so that the order they came in is forgotten.
+
+        By the other columns in the order of the schema: null first, text and digests by bytes, numbers by
+        their bits as signed integers.
+        """
         repeat = self.keys.repeat[at]
         if not repeat.any():
             return at
         tied = repeat.copy()
         tied[:-1] |= repeat[1:]
         rows = np.flatnonzero(tied)
-        content = tie_order(self.take(at[rows], REFUSED.names))
+        table = self.take(at[rows], REFUSED.names)
+        names = [name for name in REFUSED.names if name not in REFUSED.key]
+        content = [part for name in names for part in bits([table], name, in_order=True)]
+        differs = np.zeros(len(rows), dtype=np.bool_)
+        for codes in content:
+            differs[1:] |= codes[1:] != codes[:-1]
         run = np.cumsum(~repeat)[rows]
+        mixed = np.zeros(int(run.max()) + 1, dtype=np.bool_)
+        mixed[run[differs & repeat[rows]]] = True
+        among = np.flatnonzero(mixed[run])
+        rows, run = rows[among], run[among]
         ordered = at.copy()
-        ordered[rows] = at[rows[content[np.argsort(run[content], kind="stable")]]]
+        ordered[rows] = at[rows[np.lexsort([*(codes[among] for codes in reversed(content)), run])]]
         return ordered
 
     def of_call(self, at: Ints) -> pa.Array:

@@ -67,13 +67,7 @@ class Records:
 
     def _chunks(self, rows: Ints) -> Iterator[tuple[int, memoryview]]:
         for first in range(0, len(rows), _CHUNK):
-            yield first, memoryview(self.take(rows[first : first + _CHUNK]).tobytes())
-
-
-def tie_order(table: pa.Table) -> Ints:
-    """The order of some rows by their records."""
-    matrix = Records(table).take(np.arange(table.num_rows))
-    return np.argsort(matrix.view(np.dtype((np.void, matrix.shape[1]))).ravel(), kind="stable")
+            yield first, memoryview(self.take(rows[first : first + _CHUNK]).reshape(-1))
 
 
 def _encoded(values: pa.ChunkedArray, column: Column) -> tuple[Bytes, NDArray[np.int32] | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contracts.findings import ROWS, Finding, KeyValue, shown
-from contracts.labels import Labels, Mask
+from contracts.labels import Labels
 from contracts.order import Ints
 from contracts.refusals import ENDPOINTS
 from contracts.side_faults import Fault, Kinds
@@ -128,7 +128,7 @@ def missing(scene: Scene, side: int) -> Finding:
     grid = np.zeros((2, layouts, size), dtype=np.bool_)
     grid[keys.after[at], keys.layout[at], sides.members.index[at]] = True
     if not grid[0].any() or not grid[1].any():
-        return _half_missing(scene, side, int(grid[0].any()), expected - distinct)
+        return _half_missing(scene, side, int(grid[0].any()))
     end = int(np.flatnonzero(~grid.all(axis=(1, 2)))[0])
     where = scene.place(side, ENDPOINTS[end])
     gone = np.flatnonzero(~grid[end].any(axis=1))
@@ -156,7 +156,7 @@ def _layouts(gone: Ints) -> str:
     return f"{'layouts' if len(gone) > 1 else 'layout'} {names}"
 
 
-def _half_missing(scene: Scene, side: int, end: int, cells: int) -> Finding:
+def _half_missing(scene: Scene, side: int, end: int) -> Finding:
     """A side without one endpoint (`end`); says where that endpoint stands if another acquisition has it."""
     keys, sides = scene.rows.keys, scene.sides
     row = int(sides.first[side])
@@ -179,7 +179,8 @@ def _half_missing(scene: Scene, side: int, end: int, cells: int) -> Finding:
 
 def duplicated(scene: Scene, side: int) -> Finding:
     """The first cell of a side that is given more than once, with the rows that give it."""
-    at, more = _first_cell(scene, side, scene.kind == Fault.DUPLICATED)
+    rows = scene.rows_of(side)
+    at, more = _first_cell(scene, rows[scene.kind[rows] == Fault.DUPLICATED])
     cell, where = _cell(scene, side, int(at[0]))
     text = (
         f"candidate {cell['candidate']} of layout {cell['layout']} given {len(at)} times in {where} "
@@ -190,7 +191,8 @@ def duplicated(scene: Scene, side: int) -> Finding:
 
 def unknown(scene: Scene, side: int) -> Finding:
     """The first row of a side that lies in none of its cells."""
-    at, more = _first_cell(scene, side, scene.kind == Fault.UNKNOWN)
+    rows = scene.rows_of(side)
+    at, more = _first_cell(scene, rows[scene.kind[rows] == Fault.UNKNOWN])
     cell, where = _cell(scene, side, int(at[0]))
     keys = scene.rows.keys
     layouts = int(scene.layouts[keys.channel.codes[at[0]]])
@@ -209,15 +211,13 @@ def unknown(scene: Scene, side: int) -> Finding:
 
 def failed(scene: Scene, side: int) -> Finding:
     """The first reading of a side that brought no score, or its layout where that failed as a whole."""
-    keys, lost = scene.rows.keys, scene.rows.failed & scene.sides.known
-    at, more = _first_cell(scene, side, lost)
+    keys, rows = scene.rows.keys, scene.rows_of(side)
+    lost = rows[scene.rows.failed[rows] & scene.sides.known[rows]]
+    at, more = _first_cell(scene, lost)
     cell, where = _cell(scene, side, int(at[0]))
     status = scene.status.codes[at[0]]
     word = shown(scene.status.values[int(status)].as_py())
-    rows = scene.rows_of(side)
-    alike = rows[
-        lost[rows] & (keys.layout[rows] == keys.layout[at[0]]) & (keys.after[rows] == keys.after[at[0]])
-    ]
+    alike = lost[(keys.layout[lost] == keys.layout[at[0]]) & (keys.after[lost] == keys.after[at[0]])]
     subject = f"reading of candidate {cell['candidate']}, layout {cell['layout']}"
     size = int(scene.sides.members.size[keys.transition[at[0]]])
     if len(np.unique(keys.candidate.codes[alike])) == size and (scene.status.codes[alike] == status).all():
@@ -247,11 +247,9 @@ def other(scene: Scene, code: str, side: int) -> Finding:
     return scene.finding(code, side, text, at, {}, wanted=wanted, got=got)
 
 
-def _first_cell(scene: Scene, side: int, mask: Mask) -> tuple[Ints, int]:
-    """The rows of the first cell (before, after; layout; candidate) that `mask` marks, and how many more."""
+def _first_cell(scene: Scene, at: Ints) -> tuple[Ints, int]:
+    """Those of some rows in the first cell (before, after; layout; candidate), and how many are not."""
     keys = scene.rows.keys
-    at = scene.rows_of(side)
-    at = at[mask[at]]
     at = at[np.lexsort((keys.candidate.codes[at], keys.layout[at], keys.after[at]))]
     same = np.ones(len(at), dtype=np.bool_)
     for codes in (keys.after, keys.layout, keys.candidate.codes):

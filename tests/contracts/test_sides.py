@@ -183,6 +183,12 @@ class TestLargeSides:
             assert (refused.absent, refused.duplicated) == (1, 1)
 
 
+    def test_too_many_cells_to_lay_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("contracts.side_sentences._LARGEST_GRID", 100)
+        line = first_line(judged(side(of=MANY)[1:]))
+        assert line == "face t0/step00: 1 cells missing in (many); expected 240"
+
+
 class TestCandidates:
     def test_fewer_than_the_labels(self) -> None:
         admission = judged(side(of=LABELLED, candidates=("A", "B")))
