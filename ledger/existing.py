@@ -57,6 +57,7 @@ def entries_of(
                     continue
                 if len(rows) < table.num_rows:
                     table = table.take(pa.array(rows))
+                table = _coded(table)
                 if sources:
                     table = table.append_column(SOURCE, _sources(reader, segment, start + rows))
                 parts.append(table)
@@ -91,6 +92,14 @@ def _pairs(table: pa.Table) -> list[tuple[bytes, str]]:
     codes = np.unique(pack([(digests.codes, len(digests.values)), (names.codes, width)])[0])
     left, right = digests.values.take(codes // width), names.values.take(codes % width)
     return list(zip(left.to_pylist(), right.to_pylist(), strict=True))
+
+
+def _coded(table: pa.Table) -> pa.Table:
+    """The rows with digests as codes: each is there once, however many entries share it."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_fixed_size_binary(field.type):
+            table = table.set_column(index, field.name, table.column(index).dictionary_encode())
+    return table
 
 
 def _labels(rows: pa.Table, name: str) -> list[str]:
