@@ -9,13 +9,11 @@ Sources: STATISTICS transport row 26; Székely & Rizzo (2013); Phipson & Smyth (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from audits.statistics import draws, exact
 from audits.statistics.cohort import Cohort, Progress
@@ -23,8 +21,9 @@ from audits.statistics.estimate import Reason
 from audits.statistics.vectors import Vector
 
 ALPHA: Final = 0.05
-_BATCH_CELLS = 1 << 20
-_SUM_BITS = 62  # a sum of squares times digits stays below 2^62
+_SWAPS = 256  # swaps worked on at once
+_BLOCK = 256  # values worked on at once; with the swaps, 512 kB
+_FLOAT_BITS = 53  # whole numbers below 2^53 are exact as float64
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ def redundancy(
         reason = Reason.ONE_CLUSTER if cohort.rows else Reason.EMPTY_COHORT
         return Redundancy(None, None, 0, cohort.rows, cohort.clusters, reason)
     pooled = _Pooled(cohort, x, y)
-    energy, ks = pooled.distances(np.ones((1, cohort.clusters), dtype=np.int64))
+    energy, ks = pooled.distances(np.ones((cohort.clusters, 1)))
     observed = int(energy[0]), int(ks[0])
-    larger, step = [0, 0], batch or max(1, _BATCH_CELLS // (2 * cohort.rows))
+    larger, step = [0, 0], batch or _SWAPS
     for start in range(0, cohort.resamples, step):
         stop = min(start + step, cohort.resamples)
         bits = draws.raw(cohort.seed, draws.PERMUTATION_STREAM, cohort.clusters, start, stop) >> np.uint64(63)
-        swapped = pooled.distances(1 - 2 * bits.astype(np.int64))
+        swapped = pooled.distances(1.0 - 2.0 * np.ascontiguousarray(bits.T))
         for place, values in enumerate(swapped):
             larger[place] += int(np.count_nonzero(values >= observed[place]))
         if progress is not None:
@@ -94,23 +93,39 @@ class _Pooled:
         order = np.argsort(values, kind="stable")
         values = values[order]
         gaps = exact.add(values[1:], exact.times(values[:-1], -1))
-        self._cluster = np.concatenate([cohort.cluster, cohort.cluster])[order][:-1]
-        self._view = np.repeat(np.array([1, -1], dtype=np.int64), cohort.rows)[order][:-1]
+        # row c of the signs raises D where x's value of cluster c is passed, row C + c where y's is
+        signed = np.concatenate([cohort.cluster, cohort.cluster + cohort.clusters])
+        self._row = signed[order][:-1]
         # D is read where a value ends: inside a run of equal values the gap is 0
-        self._ends = np.flatnonzero(gaps != 0)
-        self._gaps = gaps[self._ends]
-        self._span = exact.total(gaps)
-
-    def distances(self, signs: npt.NDArray[np.int64]) -> Sequence[exact.Integers]:
-        """Σ D^2 gap and max |D| for swaps given as a sign per cluster, int64[b, C]: Integers[b] each."""
-        difference = np.cumsum(signs[:, self._cluster] * self._view, axis=1)[:, self._ends]
-        squared = difference * difference
-        largest = np.abs(difference).max(axis=1, initial=0)
-        square = int(largest.max()) ** 2
-        # digits of the gaps narrow enough for what this batch adds up
-        width = _SUM_BITS - len(self._gaps).bit_length() - square.bit_length()
+        self._ends = gaps != 0
+        reach = cohort.rows**2
+        width = _FLOAT_BITS - _BLOCK.bit_length() - reach.bit_length()
         if width < 1:
-            return squared.astype(object) @ self._gaps.astype(object), largest
-        cut = exact.limbs(self._gaps, width)
-        parts = [squared @ part for part in cut.parts]
-        return exact.join(parts, width, square * (self._span + (2 << width) * len(self._gaps))), largest
+            raise ValueError(f"the distances of {cohort.rows} transitions do not fit exact arithmetic")
+        self._gaps = exact.limbs(gaps, width)
+        self._digits = np.array(self._gaps.parts, dtype=np.float64)
+        self._part_limit = (len(gaps) * reach) << width
+        self._limit = reach * (exact.total(gaps) + (len(gaps) << (width + 1)))
+
+    def distances(self, signs: exact.Float) -> tuple[exact.Integers, exact.Integers]:
+        """Σ D^2 gap and max |D| for swaps given as 1 or -1 per cluster, float64[C, b]: Integers[b] each.
+
+        Everything is whole and below 2^53 in float64, products with the digits of the gaps included.
+        """
+        both = np.concatenate([signs, -signs])
+        carried, largest = np.zeros(signs.shape[1]), np.zeros(signs.shape[1])
+        sums = [exact.room(np.zeros(signs.shape[1], dtype=np.int64), self._part_limit) for _ in self._digits]
+        for start in range(0, len(self._row), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            difference = both[self._row[part]]
+            difference[0] += carried
+            np.cumsum(difference, axis=0, out=difference)
+            carried = difference[-1].copy()
+            ends = self._ends[part]
+            read = difference if bool(ends.all()) else difference[ends]
+            if not len(read):
+                continue
+            largest = np.maximum(largest, np.abs(read).max(axis=0))
+            found = self._digits[:, part][:, ends] @ (read * read)
+            sums = [total + some.astype(np.int64) for total, some in zip(sums, found, strict=True)]
+        return exact.join(sums, self._gaps.width, self._limit), largest.astype(np.int64)

@@ -73,11 +73,8 @@ class TestTheory:
 
     @pytest.mark.parametrize("clusters", [2, 1000, (1 << 31) - 1])
     def test_the_product_is_128_bits_wide(self, clusters: int) -> None:
-        few = min(clusters, 400)
-        u = draws.raw(SEED, 3, few, 0, 5)
-        size, half = np.uint64(clusters), np.uint64(32)
-        wide = ((u >> half) * size + (((u & np.uint64(0xFFFFFFFF)) * size) >> half)) >> half
-        assert wide.tolist() == [[(x * clusters) >> 64 for x in row] for row in u.tolist()]
+        u = np.concatenate([draws.raw(SEED, 3, 400, 0, 5).ravel(), np.array([0, MASK], dtype=np.uint64)])
+        assert draws.scaled(u, clusters).tolist() == [(x * clusters) >> 64 for x in u.tolist()]
 
 
 class TestScipy:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -35,6 +35,7 @@ class TestValidation:
 class TestTheory:
     """Python's integers are the theory here."""
 
+    @settings(max_examples=40, deadline=None)
     @given(st.lists(HUGE, min_size=1, max_size=20), st.lists(HUGE, min_size=1, max_size=20))
     def test_sums_and_products(self, a: list[int], b: list[int]) -> None:
         size = min(len(a), len(b))
@@ -45,11 +46,13 @@ class TestTheory:
         assert exact.times(x, -3).tolist() == [p * -3 for p, _ in pairs]
         assert exact.total(x) == sum(a[:size])
 
+    @settings(max_examples=40, deadline=None)
     @given(hnp.arrays(np.int64, 12, elements=INT64))
     def test_runs(self, x: np.ndarray) -> None:
         want = [sum(x.tolist()[i:j]) for i, j in ((0, 5), (5, 6), (6, 12))]
         assert exact.run_sums(x, np.array([0, 5, 6])).tolist() == want
 
+    @settings(max_examples=40, deadline=None)
     @given(st.lists(HUGE, min_size=1, max_size=8), st.integers(3, 61))
     def test_digits_come_together_again(self, values: list[int], width: int) -> None:
         cut = exact.limbs(column(values), width)
@@ -57,6 +60,7 @@ class TestTheory:
         limit = (cut.bound + 2**width) * 2
         assert exact.join(cut.parts, width, limit).tolist() == values
 
+    @settings(max_examples=40, deadline=None)
     @given(
         st.lists(st.lists(st.integers(-(2**80), 2**80), min_size=6, max_size=6), min_size=1, max_size=3),
         st.integers(0, 1000),
@@ -70,6 +74,7 @@ class TestTheory:
                 sum(w * v for w, v in zip(row, values, strict=True)) for row in counts.tolist()
             ]
 
+    @settings(max_examples=40, deadline=None)
     @given(
         st.lists(st.tuples(HUGE, st.integers(1, 2**70)), min_size=1, max_size=10),
         st.integers(1, 2**50),
@@ -80,6 +85,7 @@ class TestTheory:
             nearest = Fraction(n, d * scale)
             assert value == nearest.numerator / nearest.denominator
 
+    @settings(max_examples=40, deadline=None)
     @given(st.lists(st.tuples(st.integers(-(2**53), 2**53), st.integers(1, 2**20)), min_size=1, max_size=10))
     def test_the_fast_path_rounds_as_well(self, pairs: list[tuple[int, int]]) -> None:
         found = exact.divide(column([n for n, _ in pairs]), column([d for _, d in pairs]), 3 << 40)

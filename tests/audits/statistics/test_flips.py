@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -27,6 +27,7 @@ class TestValidation:
 
 
 class TestTheory:
+    @settings(max_examples=40, deadline=None)
     @given(GAINS)
     def test_counts_by_hand(self, pairs: list[tuple[int, int]]) -> None:
         ref, alt = vectors_of(pairs)
@@ -72,12 +73,14 @@ class TestScipy:
 
 
 class TestItself:
+    @settings(max_examples=40, deadline=None)
     @given(GAINS)
     def test_swapped_channels_transpose_the_table(self, pairs: list[tuple[int, int]]) -> None:
         ref, alt = vectors_of(pairs)
         there, back = flips.table(ref, alt), flips.table(alt, ref)
         assert there.cells == tuple(zip(*back.cells, strict=True))
 
+    @settings(max_examples=40, deadline=None)
     @given(GAINS, st.randoms())
     def test_quartiles_hold_every_row_once_in_any_order(
         self, pairs: list[tuple[int, int]], random: object

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audits.statistics import jev_outcomes as outcomes
@@ -96,6 +96,7 @@ class TestTheory:
         found = outcomes.by_target(pairs_of([row({"a": before}, {"a": after})]))
         assert (found.flips.tolist(), found.ties.tolist()) == ([flip], [tie])
 
+    @settings(max_examples=40, deadline=None)
     @given(st.lists(st.tuples(PROBABILITY, PROBABILITY), min_size=2, max_size=6))
     def test_preferences_by_hand(self, values: list[tuple[float, float]]) -> None:
         values = [(a + 1e-9, b + 1e-9) for a, b in values]

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -56,6 +56,7 @@ class TestValidation:
 
 
 class TestTheory:
+    @settings(max_examples=40, deadline=None)
     @given(st.integers(0, 30), st.lists(st.integers(1, 9), min_size=3, max_size=3))
     def test_weighted_means_by_hand(self, seed: int, weights: list[int]) -> None:
         cohort, vector, types = setting(seed)

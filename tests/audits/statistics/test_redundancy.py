@@ -107,11 +107,21 @@ class TestItself:
         cohort, x, y = setting(3, 60, 9)
         assert redundancy.redundancy(cohort, x, y) == redundancy.redundancy(cohort, y, x)
 
-    @pytest.mark.parametrize("bits", [10, 25, 40])
+    @pytest.mark.parametrize("bits", [23, 30, 40])
     def test_narrow_digits_give_the_same(self, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
         cohort, x, y = setting(5, 50, 9, 10**9)
         want = redundancy.redundancy(cohort, x, y)
-        monkeypatch.setattr(redundancy, "_SUM_BITS", bits)
+        monkeypatch.setattr(redundancy, "_FLOAT_BITS", bits)
+        assert redundancy.redundancy(cohort, x, y) == want
+        monkeypatch.setattr(redundancy, "_FLOAT_BITS", 20)
+        with pytest.raises(ValueError, match="50 transitions do not fit"):
+            redundancy.redundancy(cohort, x, y)
+
+    @pytest.mark.parametrize("block", [1, 3, 1000])
+    def test_blocks_change_nothing(self, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        cohort, x, y = setting(6, 50, 9)
+        want = redundancy.redundancy(cohort, x, y)
+        monkeypatch.setattr(redundancy, "_BLOCK", block)
         assert redundancy.redundancy(cohort, x, y) == want
 
 

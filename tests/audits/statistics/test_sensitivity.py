@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -41,6 +41,7 @@ class TestValidation:
 
 
 class TestTheory:
+    @settings(max_examples=40, deadline=None)
     @given(MEANS, MEANS)
     def test_the_pooled_mean_turns_at_the_threshold(self, ref: Fraction, alt: Fraction) -> None:
         w = sensitivity.pooled_sign_threshold(ref, alt)
@@ -50,6 +51,7 @@ class TestTheory:
             assert 0 < w < 1
             assert (1 - w) * ref + w * alt == 0
 
+    @settings(max_examples=40, deadline=None)
     @given(MEANS, MEANS)
     def test_recalibration_turns_the_interaction_at_the_ratio(self, ref: Fraction, alt: Fraction) -> None:
         ratio = sensitivity.recalibration_ratio(ref, alt)
@@ -73,6 +75,7 @@ class TestTheory:
         found = sensitivity.missing_corner(known, ("alt", "after"), Fraction(0), Fraction(3))
         assert found == (Fraction(-5, 2), Fraction(1, 2))
 
+    @settings(max_examples=40, deadline=None)
     @given(st.lists(MEANS, min_size=4, max_size=4), st.integers(0, 3), MEANS, MEANS)
     def test_the_interaction_lies_in_the_identified_interval(
         self, margins: list[Fraction], place: int, a: Fraction, b: Fraction

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audits.statistics import vectors
@@ -58,6 +58,7 @@ class TestTheory:
         assert fractions(vectors.gain(np.roll(m, 1, axis=2))) == fractions(vectors.gain(m))
         assert fractions(vectors.gain(m + 12345)) == fractions(vectors.gain(m))
 
+    @settings(max_examples=40, deadline=None)
     @given(st.integers(0, 50), st.sampled_from([Fraction(1, 4), Fraction(1, 2), Fraction(2), Fraction(8)]))
     def test_a_dyadic_gain_scales_and_keeps_signs(self, seed: int, slope: Fraction) -> None:
         v = vectors.gain(random_margins(20, 4, 1, seed))
