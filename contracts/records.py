@@ -67,7 +67,7 @@ class Records:
 
     def _chunks(self, rows: Ints) -> Iterator[tuple[int, memoryview]]:
         for first in range(0, len(rows), _CHUNK):
-            yield first, memoryview(self.take(rows[first : first + _CHUNK]).reshape(-1))
+            yield first, self.take(rows[first : first + _CHUNK]).reshape(-1).data
 
 
 def _encoded(values: pa.ChunkedArray, column: Column) -> tuple[Bytes, NDArray[np.int32] | None]:

@@ -109,11 +109,13 @@ def _of_trajectory(keys: Keys, said: Labels, spoken: Mask) -> tuple[Codes, Codes
 def _rebound(rows: Rows, members: Members, hashes: Labels, known_sets: Mapping[str, str]) -> Mask:
     """Transitions whose candidates digest stands for another set: in the ledger, or in more of the call.
 
-    The set of the ledger is right; without one the set of most transitions is, and on a tie none is.
+    The set of the ledger is right; without one the set of most transitions is, and on a tie none is. A
+    transition with too few candidates to be one is refused for that and has no vote.
     """
     keys = rows.keys
     rebound = np.zeros(keys.transitions, dtype=np.bool_)
-    at = np.flatnonzero((hashes.codes != ABSENT) & (rows.fresh | rows.held))
+    votes = (members.size > 1)[keys.transition]
+    at = np.flatnonzero((hashes.codes != ABSENT) & (rows.fresh | rows.held) & votes)
     if not len(at):
         return rebound
     width = bound(hashes)

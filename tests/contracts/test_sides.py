@@ -182,7 +182,6 @@ class TestLargeSides:
             (refused,) = judged(hidden).refused_sides
             assert (refused.absent, refused.duplicated) == (1, 1)
 
-
     def test_too_many_cells_to_lay_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("contracts.side_sentences._LARGEST_GRID", 100)
         line = first_line(judged(side(of=MANY)[1:]))
@@ -230,6 +229,12 @@ class TestCandidates:
         same: Row = {"candidates_hash": b"\x1e" + b"c" * 32}
         admission = judged(face("t1", **same) + face("t2", candidates=("A", "B"), **same))
         assert {s.trajectory_id for s in admission.refused_sides} == {"t1", "t2"}
+
+    def test_a_transition_that_lost_its_candidates_has_no_vote(self) -> None:
+        same: Row = {"candidates_hash": b"\x1e" + b"c" * 32}
+        admission = judged(face("t1", **same) + face("t2", candidates=("A",), **same))
+        assert codes(admission) == {"candidates-too-few": 2}
+        assert admission.admitted.num_rows == len(face())
 
     def test_the_ledger_speaks_first(self) -> None:
         same: Row = {"candidates_hash": b"\x1e" + b"c" * 32}
