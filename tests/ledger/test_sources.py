@@ -106,7 +106,7 @@ def test_every_format_gives_the_same_rows(form: str, tmp_path_factory: pytest.Te
     folder = tmp_path_factory.mktemp("formats")
     name, write = FORMATS[form]
 
-    @settings(max_examples=10)
+    @settings(max_examples=7)
     @given(st.lists(good_rows, min_size=1, max_size=9))
     def check(rows: list[Row]) -> None:
         raw = table(rows)
@@ -356,7 +356,7 @@ json_rows = st.dictionaries(
 
 
 class TestJsonLines:
-    @settings(max_examples=80)
+    @settings(max_examples=60)
     @given(st.lists(json_rows, min_size=1, max_size=5), st.sampled_from(["\n", "\r\n", "\n\n"]))
     def test_the_quick_reading_is_the_strict_one(self, rows: list[Row], end: str) -> None:
         data = "".join(json.dumps(each) + end for each in rows)
