@@ -48,7 +48,7 @@ class Reading:
         if event not in self._confirmed:
             decoded = events.decode(self.event_row(event).data)
             for table, rows in derive.rows(event, decoded, self.objects).items():
-                if self.index.table_rows(table, event, event + 1) != rows:
+                if self.index.table_rows(table, event, event + 1) != list(rows):
                     raise TamperError(
                         "the catalog says something else than the log", kind="catalog",
                         where=f"{table} of event {event}", next_step="run `ledger rebuild`",
