@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -19,6 +20,8 @@ from ledger.derive import Rows
 from migrations import runner
 from migrations.engine import engine, sqlite_url
 from migrations.revisions import LATEST, REVISIONS
+
+BATCH = 5000
 
 
 class Event(SQLModel, table=True):
@@ -181,7 +184,9 @@ def create(path: Path) -> None:
 
 
 def append(session: Session, rows: Rows) -> None:
-    """Adds rows to tables, each table's in one statement."""
+    """Adds rows to tables, thousands in one statement; they may be made while they are stored."""
     for table, items in rows.items():
-        if items:
-            session.connection().execute(sa.insert(SQLModel.metadata.tables[table]), items)
+        statement = sa.insert(SQLModel.metadata.tables[table])
+        remaining = iter(items)
+        while batch := list(islice(remaining, BATCH)):
+            session.connection().execute(statement, batch)

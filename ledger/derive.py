@@ -6,7 +6,8 @@ The writer stores them, `rebuild` makes them again, and verification compares th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TypeVar
 
 from contracts.canonical import canonical, parse
@@ -29,27 +30,36 @@ from ledger.events import (
     source,
 )
 from ledger.objects import Objects, list_name, refusal_index_name
-from ledger.refusals import RefusedRow, decode_index, encode_faults
+from ledger.refusals import faults_text, read_index
 
 Row = dict[str, object]
-Rows = Mapping[str, list[Row]]
+Rows = Mapping[str, Iterable[Row]]
+Pending = dict[str, list[Iterable[Row]]]
 T = TypeVar("T")
 MAX_SPEC = 64 * 1024 * 1024
 
 
-def add(into: dict[str, list[Row]], place: int, data: bytes, leaf: bytes, objects: Objects) -> None:
+def add(into: Pending, place: int, data: bytes, leaf: bytes, objects: Objects) -> None:
     """Adds the row of the event itself, and of everything derived from it, to the rows of a transaction."""
     event = decode(data)
     stored: Row = {
         "leaf_index": place, "leaf_hash": leaf, "type": event.type, "time": event.time, "data": data,
     }  # fmt: skip
     for table, items in {"event": [stored], **rows(place, event, objects)}.items():
-        into.setdefault(table, []).extend(items)
+        into.setdefault(table, []).append(items)
+
+
+def joined(pending: Pending) -> Rows:
+    """The rows of a transaction by table, events before what is derived from them."""
+    return {table: chain.from_iterable(parts) for table, parts in pending.items()}
 
 
 def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
-    """The rows of the derived tables for one event, by table; objects it names are read and checked."""
-    made: dict[str, list[Row]] = {}
+    """The rows of the derived tables for one event, by table; objects it names are read and checked.
+
+    A refusal can have a great many rows: they come one at a time.
+    """
+    made: dict[str, Iterable[Row]] = {}
     if isinstance(event, ChannelEvent):
         made["channel"] = [_channel(event, objects)]
     elif isinstance(event, AcquisitionEvent):
@@ -63,7 +73,7 @@ def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
         ]
     elif isinstance(event, RefusalEvent):
         made["refusal"] = [_refusal(event, objects)]
-        made["refused_side"] = _refused_sides(leaf_index, event, objects)
+        made["refused_side"] = _refused_sides(event, objects)
     elif isinstance(event, RevocationEvent):
         made["revocation"] = [
             {"target_kind": event.target_kind, "target_id": event.target_id, "reason": event.reason}
@@ -72,10 +82,7 @@ def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
         made["record"] = [
             {"kind": event.kind, "record": event.record, "result": event.result, "design": event.design}
         ]
-    for items in made.values():
-        for item in items:
-            item["event"] = leaf_index
-    return made
+    return {table: ({"event": leaf_index, **item} for item in items) for table, items in made.items()}
 
 
 def _resolve(
@@ -148,34 +155,13 @@ def _refusal(event: RefusalEvent, objects: Objects) -> Row:
     }
 
 
-def _refused_sides(leaf_index: int, event: RefusalEvent, objects: Objects) -> list[Row]:
+def _refused_sides(event: RefusalEvent, objects: Objects) -> Iterator[Row]:
     name = refusal_index_name(event.index)
-    sides = decode_index(objects.read_checked(name), leaf_index)
-    if len(sides) != event.sides:
+    count = 0
+    for ordinal, side in enumerate(read_index(objects.read_checked(name))):
+        yield {"ordinal": ordinal, **side, "faults": faults_text(side)}
+        count += 1
+    if count != event.sides:
         raise MalformedError(
-            "list of refused sides has another length", expected=event.sides, got=len(sides), where=name
+            "list of refused sides has another length", expected=event.sides, got=count, where=name
         )
-    return [_refused_side(side) for side in sides]
-
-
-def _refused_side(side: RefusedRow) -> Row:
-    return {
-        "ordinal": side.ordinal,
-        "trajectory_id": side.trajectory_id,
-        "step": side.step,
-        "view_source": side.view_source,
-        "channel": side.channel,
-        "acquisition_id": side.acquisition_id,
-        "reason": side.reason,
-        "faults": list_bytes(encode_faults(side.faults)).decode(),
-        "rows": side.rows,
-        "absent": side.absent,
-        "duplicated": side.duplicated,
-        "failed": side.failed,
-        "unknown": side.unknown,
-        "digest": side.digest,
-        "step_kind": side.step_kind,
-        "target": side.target,
-        "target_type": side.target_type,
-        "success": side.success,
-    }

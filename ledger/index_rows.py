@@ -156,7 +156,7 @@ def read_refused(row: Sequence[Any]) -> RefusedRow:
     ) = row  # fmt: skip
     return RefusedRow(
         event, ordinal, trajectory_id, step, view_source, channel, acquisition_id, reason,
-        decode_faults(_list(faults)), rows, absent, duplicated, failed, unknown, digest, step_kind, target,
+        decode_faults(faults), rows, absent, duplicated, failed, unknown, digest, step_kind, target,
         target_type, None if success is None else bool(success),
     )  # fmt: skip
 

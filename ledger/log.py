@@ -75,7 +75,7 @@ def commit(
             note, warnings = checked.row.note, _clock(index, made)
             if made:
                 note = _signed(home.origin, [*checked.leaves, *leaves], key, rows)
-                catalog.append(session, rows)
+                catalog.append(session, derive.joined(rows))
             durable.crash_point("appended")
         durable.crash_point("committed")
         first = checked.head.size
@@ -91,7 +91,7 @@ def begin(home: Home, key: SigningKey) -> Pin:
     note = _signed(home.origin, leaves, key, rows)
     catalog.create(home.catalog)
     with catalog.writing(home.catalog) as session:
-        catalog.append(session, rows)
+        catalog.append(session, derive.joined(rows))
     head = Pin(home.origin, str(vkey), note)
     with Index.open(home) as index:
         publish.publish(home.objects, index, head)
@@ -125,7 +125,7 @@ def finish(home: Home, head: Pin) -> tuple[str, ...]:
 
 def _rows(
     objects: Objects, made: Sequence[Event], before: Sequence[bytes]
-) -> tuple[dict[str, list[derive.Row]], list[bytes]]:
+) -> tuple[derive.Pending, list[bytes]]:
     """The table rows of new events, `event` first, and the leaf hashes among them."""
 
     def store(data: bytes) -> str:
@@ -133,7 +133,7 @@ def _rows(
         objects.put(list_name(digest), data)
         return digest
 
-    rows: dict[str, list[derive.Row]] = {}
+    rows: derive.Pending = {}
     leaves: list[bytes] = []
     for place, event in enumerate((events.fit(event, store) for event in made), len(before)):
         for name in events.object_names(event):
@@ -148,13 +148,11 @@ def _rows(
     return rows, leaves
 
 
-def _signed(
-    origin: str, leaves: Sequence[bytes], key: SigningKey, rows: dict[str, list[derive.Row]]
-) -> bytes:
+def _signed(origin: str, leaves: Sequence[bytes], key: SigningKey, rows: derive.Pending) -> bytes:
     """The note of the new head, which joins the rows."""
     head = TreeHead(origin, len(leaves), tree.root(leaves))
     note = sign_head(head, key)
-    rows["head"] = [{"size": head.size, "root": head.root, "note": note}]
+    rows["head"] = [[{"size": head.size, "root": head.root, "note": note}]]
     return note
 
 

@@ -172,10 +172,10 @@ def _fill(
 def _rows(objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes]) -> Iterator[derive.Rows]:
     """The rows of all events, in batches."""
     for low in range(0, len(entries), BATCH):
-        rows: dict[str, list[derive.Row]] = {}
+        rows: derive.Pending = {}
         for place in range(low, min(low + BATCH, len(entries))):
             derive.add(rows, place, entries[place], leaves[place], objects)
-        yield rows
+        yield derive.joined(rows)
 
 
 def _swap(old: Path, new: Path) -> Path | None:

@@ -16,7 +16,6 @@ PRAGMAS = (
     "PRAGMA journal_mode=DELETE",
     "PRAGMA synchronous=EXTRA",
     "PRAGMA recursive_triggers=ON",
-    "PRAGMA foreign_keys=ON",
     # A transaction larger than the cache would lock readers out before its commit.
     "PRAGMA cache_spill=OFF",
 )

@@ -74,8 +74,8 @@ def test_acquisitions(place: Place) -> None:
     log.commit(
         place.home, place.key,
         lambda t: [
-            AcquisitionEvent("run-2", "transport"), AcquisitionEvent("file:0123", "jev"),
-            segment_event(t.objects, "b", ((direct, "run-1", 2), (direct, "run-2", 3), (None, "file:0123", 4))),
+            AcquisitionEvent("run-2", "transport"), AcquisitionEvent("file:0", "jev"),
+            segment_event(t.objects, "b", ((direct, "run-1", 2), (direct, "run-2", 3), (None, "file:0", 4))),
         ],
     )  # fmt: skip
     first, second, third = status.acquisitions(place.home)
