@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from contracts.errors import LedgerError, StorageError, VerificationError
-from ledger import heads, pin
+from ledger import durable, heads, lock, pin
 from ledger.event_types import AuditEvent
 from ledger.heads import CheckedHead
 from ledger.home import Home
@@ -102,9 +102,9 @@ def verify(
         with reading(run.found, home):
             check_file(run.found, home)  # 1
             with Index.open(home) as index:
-                run.check(index, key, trust_first)  # 2 to 7
+                run.check(index, key, trust_first)
                 if full:
-                    run.check_full(index, recompute)  # 8, 9
+                    run.check_full(index, recompute)
                 run.overtaken = index.head().size != index.size
         check_strays(run.found, home, run.named if run.checked else None)  # 10
         if run.found.total == 0 or not run.overtaken:
@@ -133,21 +133,22 @@ class _Run:
     def check(self, index: Index, key: PublicKey | None, trust_first: bool) -> None:
         """The quick steps on an open catalog; each goes on behind what stopped the one before."""
         found, objects = self.found, self.home.objects
-        self._check_head(index, key, trust_first)
+        with reading(found, self.home):
+            self._check_head(index, key, trust_first)  # 2
         size = min(index.size, index.event_count())
         vkey = self._head_key(index)
         log = None if vkey is None else Log(self.home.origin, vkey, index.leaves(size))
         notes: dict[int, bytes] = {}
         with reading(found, self.home):
-            notes = {} if log is None else check_heads(found, index, log)
+            notes = {} if log is None else check_heads(found, index, log)  # 3
         with reading(found, self.home):
-            self.named = check_rows(found, index, objects, size, self._phase("events", size))
+            self.named = check_rows(found, index, objects, size, self._phase("events", size))  # 4
         if log is not None:
-            check_published(found, objects, log, notes, self._phase("published log", size))
+            check_published(found, objects, log, notes, self._phase("published log", size))  # 5
         named = self.named
-        self.sizes = check_objects(found, objects, named, self._phase("objects", len(named.objects)))
+        self.sizes = check_objects(found, objects, named, self._phase("objects", len(named.objects)))  # 6
         if log is not None:
-            self.audits = check_records(found, objects, named, self.sizes, named.signers(log.vkey))
+            self.audits = check_records(found, objects, named, self.sizes, named.signers(log.vkey))  # 7
         self.counts = {
             "events": size,
             "heads": len(notes),
@@ -180,12 +181,12 @@ class _Run:
         from ledger.verify_records import recompute_records
 
         rows = sum(event.rows for _, event in self.named.stored)
-        check_stored(self.found, index, self.home.objects, self.sizes, self._phase("rows", rows))
+        check_stored(self.found, index, self.home.objects, self.sizes, self._phase("rows", rows))  # 8
         if recompute is not None:
             phase = self._phase("audits", len(self.audits))
             self.counts["recomputed"] = recompute_records(
                 self.found, self.home.objects, self.audits, recompute, phase
-            )
+            )  # 9
 
     def report(self, full: bool) -> Report:
         """What was found, with the pin kept or moved."""
@@ -204,12 +205,20 @@ class _Run:
         )
 
     def _keep_pin(self) -> str:
+        """Pins the checked head, unless a writer has pinned a later one meanwhile."""
         assert self.checked is not None, "only a checked head is pinned"
         known, row = self.checked.pin, self.checked.row
         if known is not None and known.head.size == row.size:
             return "kept"
+        shared = pin.config_file(self.home.origin, ".lock")
         try:
-            pin.store(Pin(self.home.origin, str(self.checked.vkey), row.note))
+            with durable.storage("writing the pin", shared):
+                shared.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with lock.hold(shared):
+                latest = pin.load(self.home.origin)
+                if latest is not None and latest.head.size > row.size:
+                    return "kept"
+                pin.store(Pin(self.home.origin, str(self.checked.vkey), row.note))
         except StorageError as error:
             self.found.notices.append(f"the pin could not be written: {error}")
             return "left"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from contracts.errors import LedgerError, StorageError, TamperError
 from ledger import derive, events, seal
@@ -27,7 +28,7 @@ CHUNK = 1000
 FAULTS = 20
 OTHER_VERSION = ("old-catalog", "newer-catalog")
 _END = 2**63 - 1
-_KEY = ("event", "ordinal")
+SIDES = "refused_side"
 SIGNERS = ("head", "audit")
 
 
@@ -90,36 +91,83 @@ def check_file(found: Problems, home: Home) -> None:
 def check_rows(
     found: Problems, index: Index, objects: Objects, size: int, progress: Callable[[int], None]
 ) -> Named:
-    """Every event against its leaf, and every derived row against its event, `CHUNK` events at a time."""
+    """Every event against its leaf, and every derived row against its event."""
     for trigger in index.missing_triggers():
         found.add("catalog", CATALOG, "an append-only trigger is missing or changed", f"trigger {trigger}")
-    named = Named()
+    rows = _Rows(found, index, objects)
     for start in range(0, size, CHUNK):
-        stop = min(start + CHUNK, size)
-        expected: dict[str, list[derive.Row]] = {table: [] for table in DERIVED}
-        unknown: set[int] = set()
-        for row in index.events(start, stop):
-            event = _event(found, row)
-            if event is None:
-                unknown.add(row.index)
-                continue
-            with found.guard("catalog", CATALOG, f"event {row.index}"):
-                named.take(row.index, event)
-            try:
-                for table, items in derive.rows(row.index, event, objects).items():
-                    expected[table].extend(items)
-            except LedgerError as error:
-                unknown.add(row.index)
-                if error.code not in ("missing-object", "data"):  # those are told with the objects
-                    found.add_error(error, "catalog", CATALOG, f"event {row.index}")
-        for table in DERIVED:
-            stored = [row for row in index.table_rows(table, start, stop) if row["event"] not in unknown]
-            _compare(found, table, stored, expected[table])
-        progress(stop)
+        rows.check(start, min(start + CHUNK, size))
+        progress(min(start + CHUNK, size))
     for table in DERIVED:
-        for stray in [*index.table_rows(table, -_END, 0), *index.table_rows(table, size, _END)]:
-            found.add("catalog", CATALOG, "a row of no event in the log", f"{table} {_key(stray)}")
-    return named
+        rows.surplus(table, -_END, 0)
+        rows.surplus(table, size, _END)
+    return rows.named
+
+
+@dataclass
+class _Rows:
+    """Compares the derived tables with the events, some events at a time."""
+
+    found: Problems
+    index: Index
+    objects: Objects
+    named: Named = field(default_factory=Named)
+
+    def check(self, start: int, stop: int) -> None:
+        """The events [start, stop) and their rows."""
+        stored: dict[str, dict[object, list[derive.Row]]] = {table: {} for table in DERIVED}
+        for table in DERIVED:
+            if table != SIDES:
+                for row in self.index.table_rows(table, start, stop):
+                    stored[table].setdefault(row["event"], []).append(row)
+        sides = (
+            start  # where the rows of refused sides were not looked at yet: one refusal may have very many
+        )
+        for one in self.index.events(start, stop):
+            event = _event(self.found, one)
+            if event is None or isinstance(event, RefusalEvent):
+                self.surplus(SIDES, sides, one.index)
+                sides = one.index + 1
+            mine = {table: stored[table].pop(one.index, []) for table in DERIVED}
+            if event is not None:
+                if isinstance(event, RefusalEvent):
+                    mine[SIDES] = self.index.table_rows(SIDES, one.index, sides)
+                self._event(one.index, event, mine)
+        self.surplus(SIDES, sides, stop)
+        for table, rows in stored.items():
+            for row in (row for items in rows.values() for row in items):
+                self._tell("a row of no event in the log", table, row)
+
+    def surplus(self, table: str, start: int, stop: int) -> None:
+        """Rows of a table where there are no events that could have made them."""
+        for row in self.index.table_rows(table, start, stop):
+            self._tell("a row of no event in the log", table, row)
+
+    def _event(self, index: int, event: Event, stored: Mapping[str, list[derive.Row]]) -> None:
+        entry = f"event {index}"
+        with self.found.guard("catalog", CATALOG, entry):
+            self.named.take(index, event)
+        try:
+            derived = derive.rows(index, event, self.objects)
+            for table, rows in stored.items():
+                self._compare(table, rows, derived.get(table, ()))
+        except LedgerError as error:
+            if error.code not in ("missing-object", "data"):  # those are told with the objects
+                self.found.add_error(error, "catalog", CATALOG, entry)
+
+    def _compare(self, table: str, stored: list[derive.Row], derived: Iterable[derive.Row]) -> None:
+        for row, wanted in zip_longest(stored, derived):
+            if wanted is None:
+                self._tell("a row that its event did not make", table, row)
+            elif row is None:
+                self._tell("the row of an event is missing", table, wanted)
+            elif row != wanted:
+                names = ", ".join(name for name in wanted if wanted[name] != row.get(name))
+                self._tell(f"the row differs from its event in {names}", table, wanted)
+
+    def _tell(self, message: str, table: str, row: derive.Row) -> None:
+        key = "/".join(str(row[name]) for name in ("event", "ordinal") if name in row)
+        self.found.add("catalog", CATALOG, message, f"{table} {key}")
 
 
 def _event(found: Problems, row: EventRow) -> Event | None:
@@ -134,23 +182,3 @@ def _event(found: Problems, row: EventRow) -> Event | None:
             found.add("catalog", CATALOG, "stored type or time is not the one in the event", entry)
         return event
     return None
-
-
-def _compare(
-    found: Problems, table: str, stored: Sequence[derive.Row], expected: Sequence[derive.Row]
-) -> None:
-    if list(stored) == list(expected):
-        return
-    before, after = ({_key(row): row for row in rows} for rows in (expected, stored))
-    for key in sorted({**before, **after}):
-        wanted, row = before.get(key), after.get(key)
-        if wanted is None or row is None:
-            what = "a row that no event made" if wanted is None else "the row of an event is missing"
-            found.add("catalog", CATALOG, what, f"{table} {key}")
-        elif wanted != row:
-            names = ", ".join(name for name in wanted if wanted[name] != row.get(name))
-            found.add("catalog", CATALOG, f"the row differs from its event in {names}", f"{table} {key}")
-
-
-def _key(row: derive.Row) -> str:
-    return "/".join(str(row[name]) for name in _KEY if name in row)

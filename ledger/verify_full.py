@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from contracts.digest import unpack
 from contracts.errors import LedgerError
 from contracts.schema import REFUSED, TRANSPORT, SegmentSchema
+from ledger.derive import Row
 from ledger.entry_id import entry_id
 from ledger.event_types import RefusalEvent, SegmentEvent
 from ledger.index import Index
@@ -24,9 +25,9 @@ from ledger.index_rows import RefusalRow, SegmentRow
 from ledger.objects import Objects
 from ledger.pages import PAGE_ROWS, plain
 from ledger.problems import Problems
-from ledger.refusals import RefusedRow
 from ledger.segment_reader import SegmentReader
 from ledger.sorting import label_ranks, sort_order
+from ledger.verify_catalog import SIDES
 from ledger.verify_contract import Contract, Part
 from ledger.verify_log import OBJECTS
 
@@ -71,9 +72,6 @@ def check_stored(
 ) -> None:
     """Every segment and refusal whose file is `whole` (object name to size)."""
     registered, contract = Registered.of(index), Contract(found, index.channels())
-    refused: dict[int, list[RefusedRow]] = {}
-    for side in index.refused_sides():
-        refused.setdefault(side.event, []).append(side)
     stored: list[Stored] = sorted([*index.segments(), *index.refusals()], key=lambda row: row.event)
     done, before = 0, None
     for row in stored:
@@ -87,19 +85,21 @@ def check_stored(
                 found.guard("data", f"{OBJECTS}/{name}"),
                 SegmentReader.whole(objects, row, folder) as reader,
             ):
-                _Check(found, row, reader, f"{OBJECTS}/{name}").run(
-                    whole[name], registered, contract, refused.get(row.event, [])
-                )
+                check = _Check(found, row, reader, f"{OBJECTS}/{name}")
+                check.run(whole[name], registered, contract)
+                if isinstance(row, RefusalRow):
+                    check.compare_refused(index.table_rows(SIDES, row.event, row.event + 1))
         done += row.rows
         progress(done)
     contract.finish()
 
 
 def _continues(before: Stored | None, row: Stored) -> bool:
-    """Whether a call was cut between two segments, perhaps inside a trajectory."""
+    """Whether one call was cut between two segments inside a trajectory."""
     if not isinstance(before, SegmentRow) or not isinstance(row, SegmentRow):
         return False
-    return row.event == before.event + 1 and row.first[0] == before.last[0]
+    cut = row.event == before.event + 1 and row.sources == before.sources
+    return cut and row.first[0] == before.last[0]
 
 
 @dataclass
@@ -111,16 +111,16 @@ class _Check:
     reader: SegmentReader
     where: str
     scope: Counter[tuple[bytes | None, str]] = field(default_factory=Counter)
+    sides: Counter[tuple[object, ...]] = field(default_factory=Counter)
     trajectories: int = 0
 
-    def run(self, size: int, registered: Registered, contract: Contract, refused: list[RefusedRow]) -> None:
+    def run(self, size: int, registered: Registered, contract: Contract) -> None:
         """Pages and root, order, sources, the event's description, and the contract."""
         if size != self.row.size:
             self._tell(f"the event says {self.row.size} bytes, the file has {size}")
         self.reader.check_pages()
         sources = self._sources()
         last: pa.Table | None = None
-        sides: Counter[tuple[object, ...]] = Counter()
         for start, stop in zip(self.reader.group_starts, self.reader.group_starts[1:], strict=False):
             table = self.reader.read(start, stop)
             self._order(table, last, start)
@@ -128,13 +128,11 @@ class _Check:
             if self.reader.schema is TRANSPORT:
                 contract.feed(Part(self.where, self.row.root, start, table, sources[start:stop]))
             elif self.reader.schema is REFUSED:
-                sides.update(_side_counts(table))
+                self.sides.update(_side_counts(table))
             last = table.slice(table.num_rows - 1)
         self._registered(registered)
         if isinstance(self.row, SegmentRow):
             self._described(self.row)
-        else:
-            self._refused(sides, refused)
 
     def _tell(self, message: str, row: int | None = None) -> None:
         entry = f"event {self.row.event}" if row is None else entry_id(self.row.root, row)
@@ -208,15 +206,13 @@ class _Check:
         row = self.reader.read(at, at + 1, names)
         return tuple(row.column(name)[0].as_py() for name in names)
 
-    def _refused(self, sides: Counter[tuple[object, ...]], refused: list[RefusedRow]) -> None:
-        """The list of refused sides and the refused rows tell of the same sides."""
-        listed = Counter({side.key: side.rows for side in refused})
-        if sides != listed:
-            differing = sorted(set(sides.items()) ^ set(listed.items()), key=repr)
-            names = differing[0][0]
-            self._tell(
-                f"the list of refused sides and their rows disagree about {names[0]!s}/step {names[1]!s}"
-            )
+    def compare_refused(self, listed: Sequence[Row]) -> None:
+        """The list of refused sides (its catalog rows) and the refused rows tell of the same sides."""
+        stated = Counter({tuple(side[name] for name in SIDE): side["rows"] for side in listed})
+        if self.sides != stated:
+            differing = sorted(set(self.sides.items()) ^ set(stated.items()), key=repr)
+            trajectory, step, *_ = differing[0][0]
+            self._tell(f"the list of refused sides and their rows disagree about {trajectory}/step {step}")
 
 
 def _side_counts(table: pa.Table) -> Counter[tuple[object, ...]]:
