@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audits.statistics import exact
-from audits.statistics.cohort import Batch, Cohort, Progress
+from audits.statistics.cohort import Batch, Cohort, Progress, Statistic
 from audits.statistics.estimate import Estimate, Reason
 from audits.statistics.vectors import Vector
 
@@ -131,20 +131,20 @@ class _Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class _Area:
+class _Area(Statistic):
     """The AUC of one ranking, or of one minus another."""
 
     ranking: _Ranking
     other: _Ranking | None = None
     withheld: Reason | None = None
-    undefined: Reason = Reason.ONE_CLASS
+
+    @property
+    def undefined(self) -> Reason:
+        return Reason.ONE_CLASS
 
     @property
     def signed(self) -> bool:
         return self.other is not None
-
-    def columns(self) -> Sequence[exact.Integers]:
-        return ()
 
     def values(self, batch: Batch, sums: Sequence[exact.Integers]) -> exact.Replicates:
         del sums
@@ -153,10 +153,6 @@ class _Area:
             other = self.other
             wins = wins - batch.once(other, lambda: other.wins(batch))
         return exact.divide(wins, self.ranking.pairs(batch), 2)
-
-    def standard_error(self, cohort: Cohort) -> float | None:
-        del cohort
-        return None
 
 
 def _delong(first: _Ranking, second: _Ranking) -> float | None:

@@ -49,28 +49,34 @@ class Batch:
 
 
 class Statistic(Protocol):
-    """A number computed from the drawn rows of a cohort."""
+    """A number computed from the drawn rows of a cohort; most need to say only how."""
 
     @property
     def signed(self) -> bool:
         """Whether its sign means something; a rate has no verdict."""
+        return True
 
     @property
     def undefined(self) -> Reason:
         """Why its value is absent where it is undefined."""
+        return Reason.EMPTY_COHORT
 
     @property
     def withheld(self) -> Reason | None:
         """Why no verdict is given although there is an interval, if so."""
+        return None
 
     def columns(self) -> Sequence[exact.Integers]:
         """Row vectors whose sums over the drawn rows it needs: Integers[n] each."""
+        return ()
 
     def values(self, batch: Batch, sums: Sequence[exact.Integers]) -> exact.Replicates:
         """Its value in each replicate of the batch, from the sums of its columns: Integers[b] each."""
 
     def standard_error(self, cohort: Cohort) -> float | None:
         """The cluster-robust standard error of a mean; None where the statistic is no mean."""
+        del cohort
+        return None
 
 
 @dataclass(frozen=True, eq=False)

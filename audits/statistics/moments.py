@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audits.statistics import clusters, exact
-from audits.statistics.cohort import Batch, Cohort
+from audits.statistics.cohort import Batch, Cohort, Statistic
 from audits.statistics.estimate import Reason
 from audits.statistics.intervals import FEWEST_CLUSTERS
 from audits.statistics.vectors import Vector
@@ -26,13 +26,11 @@ MOST_TYPES: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Mean:
+class Mean(Statistic):
     """The mean over transitions: in a replicate, the sum over the drawn rows by their number."""
 
     vector: Vector
     signed: bool = True
-    undefined: Reason = Reason.EMPTY_COHORT
-    withheld: Reason | None = None
 
     def columns(self) -> Sequence[exact.Integers]:
         return (self.vector.numerators,)
@@ -90,24 +88,22 @@ def type_counts(cohort: Cohort, types: Types) -> tuple[TypeCount, ...]:
     return tuple(rows)
 
 
-class TypeMean:
+class TypeMean(Statistic):
     """The mean over target types of the mean over the transitions of each: sum_t w_t mean_t, with sum w = 1.
 
     Equal weights unless `weights` gives one per type, not negative and not all 0. A type of weight 0 may be
     empty; a replicate in which another one is empty is undefined.
     """
 
-    signed = True
     undefined = Reason.EMPTY_TYPE
-    withheld = None
 
     def __init__(self, vector: Vector, types: Types, weights: Sequence[Fraction | int] | None = None) -> None:
         given = [Fraction(w) for w in weights] if weights is not None else [Fraction(1)] * len(types.names)
-        if len(given) != len(types.names) or min(given, default=Fraction(0)) < 0 or not any(given):
+        if len(given) != len(types.names) or (given and (min(given) < 0 or not any(given))):
             raise ValueError("weights are one number per type, not negative, not all zero")
         common = lcm(*(w.denominator for w in given))
         self._weights = [int(w * common) for w in given]
-        self._denominator = vector.denominator * sum(self._weights)
+        self._denominator = vector.denominator * max(sum(self._weights), 1)
         used = [i for i, w in enumerate(self._weights) if w]
         self._weights = [self._weights[i] for i in used]
         self._members = [types.members[i] for i in used]
@@ -127,6 +123,3 @@ class TypeMean:
             )
             denominator = exact.times(denominator, count)
         return exact.divide(numerator, denominator, self._denominator)
-
-    def standard_error(self, cohort: Cohort) -> float | None:
-        return None

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audits.statistics import exact
-from audits.statistics.cohort import Batch, Cohort
-from audits.statistics.estimate import Reason
+from audits.statistics.cohort import Batch, Cohort, Statistic
 from audits.statistics.vectors import Vector
 
 _SINGLE = 1 << 24  # whole numbers below this are exact as float32
@@ -100,16 +99,10 @@ class _Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Median:
+class Median(Statistic):
     """The middle drawn row, or the mean of the two middle ones."""
 
     ordered: Ordered
-    signed: bool = True
-    undefined: Reason = Reason.EMPTY_COHORT
-    withheld: Reason | None = None
-
-    def columns(self) -> Sequence[exact.Integers]:
-        return ()
 
     def values(self, batch: Batch, sums: Sequence[exact.Integers]) -> exact.Replicates:
         del sums
@@ -118,22 +111,12 @@ class Median:
         twice = np.full(len(batch.rows), 2, dtype=np.int64)
         return exact.divide(exact.add(low, high), twice, self.ordered.denominator)
 
-    def standard_error(self, cohort: Cohort) -> float | None:
-        del cohort
-        return None
-
 
 @dataclass(frozen=True, eq=False)
-class Trimmed:
+class Trimmed(Statistic):
     """The mean without floor(n/10) drawn rows from each end, n the replicate's own number of rows."""
 
     ordered: Ordered
-    signed: bool = True
-    undefined: Reason = Reason.EMPTY_COHORT
-    withheld: Reason | None = None
-
-    def columns(self) -> Sequence[exact.Integers]:
-        return ()
 
     def values(self, batch: Batch, sums: Sequence[exact.Integers]) -> exact.Replicates:
         del sums
@@ -143,7 +126,3 @@ class Trimmed:
             exact.times(self.ordered.head(batch, cut), -1),
         )
         return exact.divide(kept, batch.rows - 2 * cut, self.ordered.denominator)
-
-    def standard_error(self, cohort: Cohort) -> float | None:
-        del cohort
-        return None

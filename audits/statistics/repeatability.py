@@ -73,13 +73,11 @@ class _Squares:
 
 
 @dataclass(frozen=True, eq=False)
-class _WithinSd:
+class _WithinSd(Statistic):
     """sqrt(MSW)."""
 
     squares: _Squares
     signed: bool = False
-    undefined: Reason = Reason.EMPTY_COHORT
-    withheld: Reason | None = None
 
     def columns(self) -> Sequence[exact.Integers]:
         return (self.squares.within,)
@@ -89,19 +87,14 @@ class _WithinSd:
         within = exact.divide(sums[0], batch.rows, k * (k - 1) * self.squares.denominator**2)
         return exact.Replicates(np.sqrt(within.values), within.defined)
 
-    def standard_error(self, cohort: Cohort) -> float | None:
-        del cohort
-        return None
-
 
 @dataclass(frozen=True, eq=False)
-class _Icc1:
+class _Icc1(Statistic):
     """(MSB - MSW) / (MSB + (k-1) MSW)."""
 
     squares: _Squares
     signed: bool = False
     undefined: Reason = Reason.ZERO_DENOMINATOR
-    withheld: Reason | None = None
 
     def columns(self) -> Sequence[exact.Integers]:
         return (self.squares.within, self.squares.sum, self.squares.squared)
@@ -115,7 +108,3 @@ class _Icc1:
         error = exact.times(within, rows - 1)
         numerator = exact.add(between, exact.times(error, -1))
         return exact.divide(numerator, exact.add(between, exact.times(error, k - 1)))
-
-    def standard_error(self, cohort: Cohort) -> float | None:
-        del cohort
-        return None

@@ -122,6 +122,12 @@ class TestDegenerate:
         wider = Types(types.codes, (*types.names, "never"))
         assert cohort.point(TypeMean(vector, wider)) is None
 
+    def test_no_types_and_no_rows(self) -> None:
+        nothing = Vector(np.zeros(0, dtype=np.int64), 1)
+        typed = TypeMean(nothing, Types(np.zeros(0, dtype=np.int32), ()))
+        found = Cohort(np.zeros(0, dtype=np.int32), 0).evaluate({"t": typed})["t"]
+        assert (found.value, found.reason) == (None, "empty_cohort")
+
     def test_a_type_of_weight_zero_may_be_empty(self) -> None:
         cohort, vector, types = setting()
         wider = Types(types.codes, (*types.names, "never"))
