@@ -120,9 +120,9 @@ def _refused(error: Exception, format_: str) -> None:
         return
     render.say("ledger: the call is refused, nothing was written", stderr=True)
     for line in to_lines(findings):
-        render.say(f"  {line}", stderr=True)
+        render.say(*render.wrapped(line), stderr=True)
     if error.next_step:
-        render.say(f"next: {error.next_step}", stderr=True)
+        render.say(*render.wrapped(f"next: {error.next_step}", ""), stderr=True)
     else:
         render.say("next: mend the rows; --rejects FILE.csv lists every one of them", stderr=True)
 
@@ -153,10 +153,8 @@ def _tell(receipt: Receipt) -> None:
     for warning in receipt.warnings:
         render.say(f"warning: {warning}", stderr=True)
     if receipt.refused_sides:
-        for line in to_lines(receipt.findings):
-            render.say(f"  {line}")
-        if receipt.hint:
-            render.say(f"  {receipt.hint}")
+        for line in (*to_lines(receipt.findings), *([receipt.hint] if receipt.hint else [])):
+            render.say(*render.wrapped(line))
     if receipt.head is not None:
         render.say(f"head      size {receipt.head[0]:,}, {render.short(receipt.head[1])}")
     elif not receipt.dry_run and not receipt.refused_sides:

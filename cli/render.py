@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,6 +82,18 @@ def pairs(values: Mapping[str, object] | Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in items), default=0)
     for name, value in items:
         say(f"{name.ljust(width)}  {'-' if value is None else value}")
+
+
+def wrapped(line: str, indent: str = "  ") -> list[str]:
+    """A sentence as lines of at most 80 columns, the later ones indented further; words stay whole."""
+    return textwrap.wrap(
+        printable(line),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def printable(text: str) -> str:

@@ -97,11 +97,11 @@ def _tell(report: Report) -> None:
     if report.head is not None:
         root = render.short("sha256:" + report.head.root.hex())
         render.say(f"head      size {report.head.size:,}, {root}, pin {report.pin}")
-    render.say(f"checked   {checked}")
+    render.say(*render.wrapped(f"checked   {checked}", ""))
     for notice in report.notices:
         render.say(f"note: {notice}", stderr=True)
     for problem in report.findings[:FIRST]:
-        render.say(f"PROBLEM   {problem}")
+        render.say(*render.wrapped(f"PROBLEM   {problem}", ""))
     if report.total > FIRST:
         render.say(f"          and {report.total - FIRST:,} more: ledger verify --json")
     if report.ok:
