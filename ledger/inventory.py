@@ -6,7 +6,7 @@ so the second pass knows for every range of trajectories which rows of which seg
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,7 +57,7 @@ class Inventory:
 
 
 def take(
-    objects: Objects, segments: Sequence[SegmentRow], refused: Sequence[RefusedRow], scope: Scope
+    objects: Objects, segments: Sequence[SegmentRow], refused: Iterable[RefusedRow], scope: Scope
 ) -> Inventory:
     """The inventory of a scope over segments and refused sides in the order of the log."""
     matcher = Matcher(scope)

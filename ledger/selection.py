@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,10 @@ from ledger.index_rows import SegmentRow
 from ledger.inventory import Inventory, take
 from ledger.matching import Matcher
 from ledger.objects import Objects
-from ledger.provenance import ProvenanceCount, ScopeFacts, apply_rules
-from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, cut
+from ledger.provenance import Judgement, ProvenanceCount, ScopeFacts, apply_rules
+from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, by_transition, cut
 from ledger.refusals import RefusedRow
+from ledger.refused_readings import RefusedReadings
 from ledger.scope import Arm, Scope
 
 # What is told of an entry that broke a rule: where it belongs, and no number to compute with.
@@ -53,13 +54,35 @@ class Selection:
     _objects: Objects
     _inventory: Inventory
     _facts: ScopeFacts
+    _readings: RefusedReadings
 
     def ranges(self) -> Iterator[TrajectoryRange]:
         """The scope in ranges of trajectories, ascending by UTF-8 bytes; verified as they are read."""
-        refused = self._inventory.refused
         self.provenance = ProvenanceCount(
-            refused_sides_revoked=sum(side.acquisition_id in self._facts.revoked for side in refused)
+            refused_sides_revoked=sum(
+                side.acquisition_id in self._facts.revoked for side in self._inventory.refused
+            )
         )
+        for entries, sides in self._parts():
+            judged = apply_rules(entries, self._facts)
+            self.provenance.add(judged)
+            yield _judged(entries, judged, sides)
+
+    def ranges_with_refused(self) -> Iterator[TrajectoryRange]:
+        """The same ranges with the scored readings of refused sides as if they were entries.
+
+        For what is asked of incomplete sides by name; the rules hold for them too, and `provenance` counts
+        none of this.
+        """
+        matcher = Matcher(self.scope)
+        for entries, sides in self._parts():
+            readings = self._readings.of(sides, matcher)
+            merged = by_transition(pa.concat_tables([entries, readings]).unify_dictionaries())
+            yield _judged(merged, apply_rules(merged, self._facts), ())
+
+    def _parts(self) -> Iterator[tuple[pa.Table, tuple[RefusedRow, ...]]]:
+        """The entries in scope and the refused sides of every range, not judged yet."""
+        refused = self._inventory.refused
         named = pa.array([side.trajectory_id for side in refused], pa.string())
         trajectories = Trajectories.of(self._inventory.runs, named)
         place = places(named, trajectories.names)
@@ -69,26 +92,26 @@ class Selection:
             for low, high in cut(trajectories.entries, RANGE_ENTRIES):
                 first, last = np.searchsorted(place[order], [low, high]).tolist()
                 sides = tuple(refused[i] for i in order[first:last].tolist())
-                yield self._judged(reader.read(low, high), sides)
+                yield reader.read(low, high), sides
         finally:
             reader.close()
 
-    def _judged(self, entries: pa.Table, refused: tuple[RefusedRow, ...]) -> TrajectoryRange:
-        judged = apply_rules(entries, self._facts)
-        self.provenance.add(judged)
-        out = entries.select(BROKEN_COLUMNS).append_column("rule", pa.array(judged.rule))
-        kept = judged.kept
-        if kept.all():
-            return TrajectoryRange(entries, out.slice(0, 0), refused)
-        return TrajectoryRange(entries.filter(pa.array(kept)), out.filter(pa.array(~kept)), refused)
+
+def _judged(entries: pa.Table, judged: Judgement, refused: tuple[RefusedRow, ...]) -> TrajectoryRange:
+    out = entries.select(BROKEN_COLUMNS).append_column("rule", pa.array(judged.rule))
+    kept = judged.kept
+    if kept.all():
+        return TrajectoryRange(entries, out.slice(0, 0), refused)
+    return TrajectoryRange(entries.filter(pa.array(kept)), out.filter(pa.array(~kept)), refused)
 
 
 def select(
     scope: Scope,
     objects: Objects,
     segments: Sequence[SegmentRow],
-    refused: Sequence[RefusedRow],
+    refused: Iterable[RefusedRow],
     revoked: frozenset[str],
+    readings: RefusedReadings,
 ) -> Selection:
     """The selection of a scope from segments and refused sides in the order of the log."""
     channels = {arm.channel.fingerprint for arm in scope.arms}
@@ -106,4 +129,5 @@ def select(
         _objects=objects,
         _inventory=inventory,
         _facts=ScopeFacts(scope, revoked, donors),
+        _readings=readings,
     )

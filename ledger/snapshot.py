@@ -30,6 +30,7 @@ from ledger.keys import PublicKey
 from ledger.objects import Objects, refusal_index_name
 from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
 from ledger.refusals import RefusedRow, decode_index
+from ledger.refused_readings import RefusedReadings
 from ledger.scope import ANY_DONOR, OWN, WHERE, Arm, Level, Scope
 from ledger.selection import Selection, TrajectoryRange, select
 from ledger.tree import leaf_hash
@@ -113,12 +114,13 @@ class Snapshot:
         for _, acquisition in scope.acquisitions:
             if acquisition not in self.acquisitions:
                 raise self._unknown(acquisition)
-        refused = [
+        refused = (
             side
             for index, event in self._refusals
             for side in decode_index(self._objects.read_checked(refusal_index_name(event.index)), index)
-        ]
-        return select(scope, self._objects, self.segments, refused, self.revoked)
+        )
+        readings = RefusedReadings(self._objects, dict(self._refusals))
+        return select(scope, self._objects, self.segments, refused, self.revoked, readings)
 
     def _unknown(self, acquisition: str) -> UsageError:
         known = list(self.acquisitions)
@@ -190,7 +192,8 @@ class _Contents:
                 scope_rows([part["channel"], part["acquisition"], part["rows"]])
                 for part in made["segment_scope"]
             )
-            self.segments.append(read_segment([made["segment"][0][name] for name in _SEGMENT], scope))
+            (row,) = made["segment"]
+            self.segments.append(read_segment([row[name] for name in _SEGMENT], scope))
         elif isinstance(event, AcquisitionEvent):
             self.acquisitions.setdefault(event.id, event.kind)
         elif isinstance(event, RefusalEvent):

@@ -460,6 +460,11 @@ class TestShortfall:
         assert "acquisition second of channel shown alone" in str(error)
         assert "--acquisition shown@main --acquisition shown@third" in str(error)
 
+    def test_no_single_one_is_named_where_several_are_missing(self):
+        rows = [r for step in range(2) for r in face(step=step)]
+        error = faces(rows, named=(("main",), ("main", "second", "third"))).flow.shortfall
+        assert error.code == "empty-cohort"
+
     def test_otherwise_the_commonest_reason(self):
         error = faces(face()[1:]).flow.shortfall
         assert error.code == "empty-cohort"

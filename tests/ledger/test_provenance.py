@@ -136,6 +136,8 @@ def test_a_repeat_may_send_the_same_request_again():
     assert broken(side(request_hash=None, layout=0)[:1]) == {"level"}
     again = [r | {"acquisition_id": "again"} for r in side()]
     assert broken(side() + again) == {None}
+    swapped = [r | {"layout": 1 - r["layout"]} for r in again]
+    assert broken(side() + swapped) == {None}
 
 
 def test_one_request_about_two_states_carried_neither():
@@ -229,8 +231,10 @@ class TestDonors:
         rows = side(arm=0, view_source="donor:d", view_hash="v")
         assert judged(rows, self.SCOPE, donors=donors) == [None, None, "view-bound", "view-bound"]
 
-    def test_a_donor_shown_two_views_agrees_with_neither(self):
-        assert self.broken("donor:d", self.gave(("d", 0, 0, "v"), ("d", 0, 0, "w"))) == {None, "view-bound"}
+    @pytest.mark.parametrize("views", ["vw", "wv"])
+    def test_a_donor_shown_two_views_agrees_with_neither(self, views):
+        donors = self.gave(*(("d", 0, 0, view) for view in views))
+        assert self.broken("donor:d", donors) == {None, "view-bound"}
 
     def test_the_donor_gives_its_own_step_unless_another_is_named(self):
         donors = self.gave(("d", 3, 0, "w"), ("d", 3, 1, "w"), ("d", 0, 0, "v"))
@@ -258,6 +262,8 @@ def test_arms_that_share_entries_are_refused():
         Scope("transport", (ALT, Arm(SHOWN)))
     with pytest.raises(UsageError):
         Scope("transport", (Arm(SHOWN, "donor"), Arm(SHOWN, "donor:d")))
+    with pytest.raises(UsageError):
+        Scope("transport", (Arm(SHOWN, "donor"), Arm(SHOWN, "donor")))
     Scope("transport", (ALT, Arm(SHOWN, "donor")))
 
 

@@ -19,15 +19,16 @@ from contracts.errors import TamperError, UsageError, VerificationError
 from contracts.refusals import CellFault, RefusedSide
 from contracts.schema import TRANSPORT
 from ledger import home as homes
-from ledger import log, ranges, segment_rows, selection
+from ledger import log, ranges, segment_rows, segments, selection
 from ledger.channels import add as add_channels
 from ledger.events import AcquisitionEvent, ChannelEvent, RefusalEvent, ScopeRows, SegmentEvent, Source
 from ledger.home import Home
 from ledger.ingest import ingest
-from ledger.inventory import Runs
+from ledger.inventory import Runs, take
 from ledger.keys import SigningKey
+from ledger.matching import Matcher
 from ledger.objects import refusal_index_name
-from ledger.ranges import Trajectories, cut
+from ledger.ranges import RangeReader, Trajectories, cut
 from ledger.refusals import encode_index
 from ledger.revocations import revoke_acquisition
 from ledger.scope import Arm, Level, Scope
@@ -398,6 +399,12 @@ class TestRefusedSides:
         assert len(found) == 0
         assert found.flow.shortfall.code == "acquisition-empties"
 
+    def test_those_of_other_acquisitions_are_outside(self, ledger):
+        ledger.enter(face() + side(SHOWN, acquisition="b"))
+        ledger.refuse(refused_side(CellFault("before", 0, "A", "absent"), acquisition="b", step=1))
+        assert ledger.faces(replace(SCOPE, acquisitions=((None, "main"),))).flow.transitions == 1
+        assert ledger.faces(replace(SCOPE, acquisitions=((None, "b"),))).flow.transitions == 2
+
     def test_trajectories_without_any_entry_are_in_some_range(self, ledger):
         ledger.enter(face("m"))
         ledger.refuse(
@@ -475,7 +482,8 @@ class TestProvenance:
                 step_kind="search",
             )
         ]
-        ledger.enter(donor, shown + side(DIRECT) + side(DIRECT, "t1"), wrong)
+        frozen = side(SHOWN, "d", view_source="before", acquisition="frozen", view_hash="before")
+        ledger.enter(donor + frozen, shown + side(DIRECT) + side(DIRECT, "t1"), wrong)
         scope = Scope("transport", (REF, Arm(SHOWN, "donor")))
         found = ledger.faces(scope)
         assert found.trajectories == ("t0",)
@@ -513,6 +521,36 @@ class TestRanges:
         monkeypatch.setattr(ranges, "HELD_ROWS", 10)
         monkeypatch.setattr(ranges, "OPEN_SEGMENTS", 1)
         assert same(spread.faces(), expected)
+
+    def test_trajectories_that_go_on_in_the_next_row_group(self, ledger, tmp_path, rows, monkeypatch):
+        ledger.enter(rows)
+        expected = ledger.faces()
+        monkeypatch.setattr(segments, "GROUP_ROWS", 35)
+        monkeypatch.setattr(selection, "RANGE_ENTRIES", 100)
+        cut_up = Ledger.new(tmp_path / "cut-up")
+        cut_up.enter(rows)
+        assert same(cut_up.faces(), expected)
+        cut_up.enter(side(DIRECT, "a", 9))
+        assert cut_up.faces().flow.transitions == 19
+
+    @pytest.mark.parametrize("most", [0, 150, 10**6])
+    def test_what_is_held_for_the_next_range_is_bounded(self, ledger, rows, monkeypatch, most):
+        ledger.enter(rows[0::3], rows[1::3], rows[2::3])
+        monkeypatch.setattr(ranges, "HELD_ROWS", most)
+        matcher = Matcher(SCOPE)
+        snapshot = ledger.snapshot()
+        found = take(ledger.home.objects, snapshot.segments, [], SCOPE)
+        reader = RangeReader(
+            ledger.home.objects, matcher, Trajectories.of(found.runs, pa.array([], pa.string()))
+        )
+        held = []
+        for low in range(6):
+            reader.read(low, low + 1)
+            held.append(sum(len(piece.rows) for piece in reader._held.values()))
+        assert max(held) <= most
+        assert (held[0] > 0) == (most > 0)
+        assert held[-1] == 0
+        reader.close()
 
     def test_ranges_ascend_and_no_trajectory_is_in_two(self, ledger, rows, monkeypatch):
         ledger.enter(rows[::2], rows[1::2])
@@ -558,9 +596,19 @@ class TestRanges:
         def whole(*_: object) -> None:
             raise AssertionError("a whole segment was read")
 
+        opened = []
+
+        def find(reader: SegmentReader, first: str, last: str) -> tuple[int, int]:
+            opened.append(reader.segment)
+            return found_by(reader, first, last)
+
+        found_by = SegmentReader.find
         monkeypatch.setattr(SegmentReader, "whole", whole)
-        found = ledger.snapshot().select(replace(SCOPE, where=(("trajectory_id", ("t2",)),)))
+        monkeypatch.setattr(SegmentReader, "find", find)
+        snapshot = ledger.snapshot()
+        found = snapshot.select(replace(SCOPE, where=(("trajectory_id", ("t2",)),)))
         assert assemble(found).trajectories == ("t2",)
+        assert opened == [snapshot.segments[2]]
         with pytest.raises(AssertionError, match="whole segment"):
             ledger.faces()
 
