@@ -10,23 +10,25 @@ import pyarrow as pa
 from contracts.digest import blake3_digest
 from contracts.order import ranks
 from contracts.refusals import refused_sides
-from contracts.schema import SegmentSchema
+from contracts.schema import REFUSED, TRANSPORT
 from ledger import segments
 from ledger.event_types import AcquisitionEvent, Event, RefusalEvent, ScopeRows, SegmentEvent, Source
 from ledger.objects import Objects, refusal_index_name
+from ledger.receipt import Receipt
 from ledger.refusals import encode_index
 from ledger.segments import WrittenSegment
 
 Progress = Callable[[str, int, int], None]  # phase, done, total
+CONTRACT = "ledger.transport-contract.v1"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How one kind of rows is recorded: the schemas of entries and of refused rows, the contract's id."""
+class Prepared:
+    """A call judged against a log of `size` events: the events that record it, whose objects are stored."""
 
-    entries: SegmentSchema
-    refused: SegmentSchema
-    contract: str
+    size: int
+    events: tuple[Event, ...]
+    receipt: Receipt
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,6 @@ class NewRows:
 
 def store(
     objects: Objects,
-    kind: Kind,
     new: NewRows,
     sources: tuple[Source, ...],
     known: Collection[str],
@@ -67,19 +68,24 @@ def store(
         progress("write", done, total)
 
     progress("write", 0, total)
-    acquired = [AcquisitionEvent(name, kind.entries.kind) for name in new.acquisitions(known)]
-    written = segments.write(new.admitted, kind.entries, objects, progress=wrote)
-    events: list[Event] = [*acquired, *(segment_event(segment, kind, sources) for segment in written)]
-    events += _refusal(objects, kind, new, sources, wrote)
+    acquired = [AcquisitionEvent(name, TRANSPORT.kind) for name in new.acquisitions(known)]
+    written = segments.write(new.admitted, TRANSPORT, objects, progress=wrote)
+    events: list[Event] = [
+        *acquired,
+        *(segment_event(segment, TRANSPORT.kind, CONTRACT, sources) for segment in written),
+    ]
+    events += _refusal(objects, new, sources, wrote)
     return tuple(events)
 
 
-def segment_event(written: WrittenSegment, kind: Kind, sources: tuple[Source, ...]) -> SegmentEvent:
+def segment_event(
+    written: WrittenSegment, kind: str, contract: str, sources: tuple[Source, ...]
+) -> SegmentEvent:
     """The event of a written segment; `sources` are all files of its call, as its row file counts them."""
     return SegmentEvent(
-        kind=kind.entries.kind,
+        kind=kind,
         schema=written.schema,
-        contract=kind.contract,
+        contract=contract,
         file=written.file,
         size=written.bytes,
         root=written.root,
@@ -97,13 +103,11 @@ def segment_event(written: WrittenSegment, kind: Kind, sources: tuple[Source, ..
 
 
 def _refusal(
-    objects: Objects, kind: Kind, new: NewRows, sources: tuple[Source, ...], wrote: Callable[[int], None]
+    objects: Objects, new: NewRows, sources: tuple[Source, ...], wrote: Callable[[int], None]
 ) -> Iterator[RefusalEvent]:
     if not new.refused.num_rows:
         return
-    (written,) = segments.write(
-        new.refused, kind.refused, objects, folder="refusals", cut=False, progress=wrote
-    )
+    (written,) = segments.write(new.refused, REFUSED, objects, folder="refusals", cut=False, progress=wrote)
     index = encode_index(refused_sides(new.sides))
     digest = blake3_digest(index)
     objects.put(refusal_index_name(digest), index)
@@ -121,6 +125,6 @@ def _refusal(
     )
 
 
-def roots(admitted: pa.Table, kind: Kind) -> Sequence[str]:
+def roots(admitted: pa.Table) -> Sequence[str]:
     """The entries roots the rows would get."""
-    return tuple(segments.commitments(admitted, kind.entries))
+    return tuple(segments.commitments(admitted, TRANSPORT))

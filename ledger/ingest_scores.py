@@ -1,0 +1,113 @@
+"""Files of scores to entries: canonical rows, whole sides, and refusals by name.
+
+What the ledger has of the call's trajectories is looked up; rows that are entries already are skipped, sides
+that are not whole are refused with their rows kept, the rest becomes segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from contracts.admission import Admission, judge
+from contracts.channel import ChannelBook
+from contracts.rows import RowResult, canonicalise
+from contracts.schema import TRANSPORT
+from contracts.source_table import SourceTable
+from ledger import heads
+from ledger.event_types import Source
+from ledger.existing import candidate_sets, concerned, entries_of
+from ledger.home import Home
+from ledger.index import Index
+from ledger.ingest import Options, Prepared, Progress
+from ledger.ingest_store import NewRows, roots, store
+from ledger.keys import SigningKey
+from ledger.reading import Reading
+from ledger.receipt import Receipt, RefusedCallError, SegmentReceipt
+from ledger.refused_before import new_refusals
+
+CONFLICT = "conflict"
+
+
+@dataclass(frozen=True)
+class ScoresCall:
+    """The canonical rows of a call, with what is needed to judge them as a set, again if need be."""
+
+    home: Home
+    rows: RowResult
+    book: ChannelBook
+    sources: tuple[Source, ...]
+    options: Options
+    progress: Progress
+
+    def prepare(self, key: SigningKey | None) -> Prepared:
+        """See `ledger.ingest.Call`."""
+        with Index.open(self.home) as index:
+            head = heads.check(self.home, index, key=key.public if key else None, trust_first=key is None)
+            admission = self._judge(Reading(self.home, index, self.home.objects, head))
+            known = {row.id for row in index.acquisitions()}
+            recorded = index.refused_sides() if admission.sides.num_rows else ()
+        size = head.row.size
+        sides, refused = new_refusals(admission.sides, admission.refused, recorded)
+        receipt = self._receipt(admission, admission.sides.num_rows - sides.num_rows)
+        if (error := admission.error()) is not None:
+            raise RefusedCallError(error, receipt)
+        if self.options.dry_run:
+            planned = tuple(SegmentReceipt(root) for root in roots(admission.admitted))
+            return size, (), replace(receipt, segments=planned)
+        new = NewRows(admission.admitted, refused, sides)
+        made = store(self.home.objects, new, self.sources, known, self.progress) if new else ()
+        return size, made, replace(receipt, head=(size, head.row.root))
+
+    def _judge(self, reading: Reading) -> Admission:
+        """The set rules over the rows, beside everything the ledger has that they speak about."""
+        rows, objects = self.rows.table, reading.objects
+        held = reading.index.segments(kind=TRANSPORT.kind) if rows.num_rows else ()
+        if not held:
+            return self._admission(None, {})
+        for segment in held:
+            reading.confirm(segment.event)
+        trajectories = concerned(rows)
+        sets = candidate_sets(objects, held, rows)
+        admission = self._admission(entries_of(objects, held, trajectories), sets)
+        if CONFLICT in admission.findings.by_code:
+            # Only a contradiction asks which file and row an entry came from; only then they are looked up.
+            admission = self._admission(entries_of(objects, held, trajectories, sources=True), sets)
+        return admission
+
+    def _admission(self, existing: pa.Table | None, sets: Mapping[str, str]) -> Admission:
+        names = [source.name for source in self.sources]
+        return judge(self.rows, self.book, existing, self.options.strict, files=names, known_sets=sets)
+
+    def _receipt(self, admission: Admission, refused_before: int) -> Receipt:
+        return Receipt(
+            kind=TRANSPORT.kind,
+            dry_run=self.options.dry_run,
+            rows=self.rows.rows,
+            admitted=0 if admission.refuses_call else admission.admitted.num_rows,
+            skipped=admission.skipped,
+            refused_sides=admission.sides.num_rows,
+            refused_rows=admission.refused.num_rows,
+            refused_before=refused_before,
+            segments=(),
+            refusal=None,
+            head=None,
+            findings=admission.findings,
+            sides=admission.sides,
+            sources=self.sources,
+            ignored=self.rows.ignored,
+            missing_digests=self.rows.missing_digests,
+            hint=admission.hint,
+        )
+
+
+def scores_call(
+    home: Home, files: Sequence[SourceTable], book: ChannelBook, options: Options, progress: Progress
+) -> ScoresCall:
+    """Judges every row of the files alone; the call keeps canonical rows, not the files."""
+    rows = canonicalise(files, book, default_channel=options.channel, default_acquisition=options.acquisition)
+    sources = tuple(Source(Path(file.name).name, file.digest, file.table.num_rows) for file in files)
+    return ScoresCall(home, rows, book, sources, options, progress)
