@@ -12,22 +12,41 @@ from typing import Any
 from audits.design import Design
 from audits.faces import Faces
 from audits.flow import ENDPOINTS
+from audits.missing_corner import CornerInterval, corner_interval
+from audits.statistics.estimate import Reason
 from contracts.errors import CannotAnswerError, UsageError
+from ledger.snapshot import Selection
 
 # Causes that leave a corner empty because nobody scored it, rather than because of how it was scored.
 UNSCORED = ("empty-cohort", "no-scores")
+SEVERAL_MISSING = "several_corners_missing"
 
 
 @dataclass(frozen=True)
 class Identification:
-    """The corners without scores, as (role, endpoint); `channels` names them for people."""
+    """The corners without scores, as (role, endpoint); `channels` names them for people.
+
+    `declared` is the range of the missing margin, `found` the interval that follows where one corner is
+    missing.
+    """
 
     missing: tuple[tuple[str, str], ...]
     channels: tuple[str, ...]
+    declared: tuple[float, float] | None = None
+    found: CornerInterval | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As it stands in a record."""
-        return {"status": "not_identified", "missing": [list(corner) for corner in self.missing]}
+        made: dict[str, Any] = {"status": "not_identified", "missing": [list(c) for c in self.missing]}
+        if self.declared is None:
+            return made
+        made["range"] = list(self.declared)
+        if self.found is None:
+            return made | {"interval": None, "reason": SEVERAL_MISSING}
+        made |= {"transitions": self.found.transitions, "trajectories": self.found.trajectories}
+        if self.found.interval is None:
+            return made | {"interval": None, "reason": Reason.EMPTY_COHORT.value}
+        return made | {"interval": list(self.found.interval)}
 
     def error(self, cause: CannotAnswerError) -> CannotAnswerError:
         """The error to end with; the next step is the one of the underlying cause."""
@@ -42,7 +61,7 @@ class Identification:
         )
 
 
-def identification(design: Design, faces: Faces) -> Identification | None:
+def identification(design: Design, faces: Faces, selection: Selection) -> Identification | None:
     """The corners that leave the interaction without a value; None when it has one, or for other causes."""
     cause = faces.flow.shortfall
     missing = [
@@ -59,7 +78,12 @@ def identification(design: Design, faces: Faces) -> Identification | None:
                 next_step="leave the option out",
             )
         return None
+    declared, found = design.missing_corner_range, None
+    if declared is not None and len(missing) == 1:
+        found = corner_interval(selection, missing[0], declared)
     return Identification(
         tuple((design.roles[arm], ENDPOINTS[endpoint]) for arm, endpoint in missing),
         tuple(design.scope.arms[arm].channel.name for arm, _ in missing),
+        declared,
+        found,
     )

@@ -57,12 +57,18 @@ POST_HOC_WEIGHTS = Limit(
     "post-hoc-weights", "Equal target weights are post hoc: no plan declared them before the scores."
 )
 
+REFUSED_READINGS = Limit(
+    "refused-readings",
+    "The interval for a missing corner rests on readings of refused sides and on the declared range.",
+)
+
 
 def few_clusters(clusters: int) -> Limit:
     """The warning that goes with percentile intervals from few trajectories (measured coverage)."""
     return Limit(
         "few-clusters",
-        f"Percentile intervals are too short with {clusters} trajectories "
+        f"Percentile intervals are too short with {clusters} "
+        f"{'trajectory' if clusters == 1 else 'trajectories'} "
         "(coverage 0.91 at 20, 0.83 at 5); read the t intervals beside them.",
     )
 

@@ -41,14 +41,15 @@ def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
 
 def _not_identified(found: Mapping[str, Any], names: Mapping[str, str]) -> str:
     corners = " and ".join(f"({names[arm]}, {endpoint})" for arm, endpoint in found["missing"])
-    bounds = found.get("interval")
-    if bounds is None:
-        return f"The interaction is not identified: no scores of the corner {corners}."
-    low, high = found["range"]
+    said = f"The interaction is not identified: no complete scores of the corner {corners}"
+    if "range" not in found:
+        return f"{said}."
+    if found["interval"] is None:
+        return f"{said}, and no interval follows from the declared range ({reason(found['reason'])})."
+    (low, high), (least, most) = found["range"], found["interval"]
     return (
-        f"The interaction is not identified, corner {corners} is missing; were its mean margin within "
-        f"[{number(low)}, {number(high)}], the interaction would lie in "
-        f"[{number(bounds[0])}, {number(bounds[1])}]."
+        f"{said}; were its mean margin within [{number(low)}, {number(high)}], the interaction "
+        f"would lie in [{number(least)}, {number(most)}]."
     )
 
 

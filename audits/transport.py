@@ -98,18 +98,19 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
     types = target_types(faces, design.target_types)
     found = estimates(pair, cohort, types, progress)
     outcome = _auc(pair, cohort)
-    identified = identification(design, faces)
+    counted = selection.provenance
+    identified = identification(design, faces, selection)
     result = {
         "design": design.as_json(),
         "flow": faces.flow.as_json(ROLES),
-        "provenance": provenance(design.scope, selection.provenance),
+        "provenance": provenance(design.scope, counted),
         "estimates": {
             name: estimate_fields(estimate, primary=name == design.primary)
             for name, estimate in (found | _auc_estimates(outcome)).items()
         },
         "tables": _tables(pair, cohort, types, found, outcome, masses),
         "verdicts": _verdicts(found, identified),
-        "limits": limits.as_json(_limits(design, faces, types, outcome)),
+        "limits": limits.as_json(_limits(faces, types, outcome, identified)),
     }
     audit = AuditResult(
         audit=AUDIT,
@@ -187,11 +188,13 @@ def _verdicts(found: Mapping[str, Estimate], identified: Identification | None) 
     return made if identified is None else made | {"identification": identified.as_json()}
 
 
-def _limits(design: Design, faces: Faces, types: TargetTypes, outcome: auc.Auc | None) -> list[limits.Limit]:
+def _limits(
+    faces: Faces, types: TargetTypes, outcome: auc.Auc | None, identified: Identification | None
+) -> list[limits.Limit]:
     """The limits of every audit, then those of this one."""
     said = [*limits.COMMON, limits.COMPLETE_CASES]
     clusters = len(faces.trajectories)
-    if 0 < clusters < FEW_CLUSTERS:
+    if 1 < clusters < FEW_CLUSTERS:
         said.append(limits.few_clusters(clusters))
     if types.types is not None and len(faces):
         said.append(limits.POST_HOC_WEIGHTS)
@@ -199,6 +202,8 @@ def _limits(design: Design, faces: Faces, types: TargetTypes, outcome: auc.Auc |
         said.append(limits.absent(", ".join(AUC_IDS), "no complete transition stores success"))
     elif outcome.without_success:
         said.append(limits.fewer_trajectories(", ".join(AUC_IDS), outcome.without_success))
+    if identified is not None and identified.found is not None:
+        said.append(limits.REFUSED_READINGS)
     if all(len(names) < 2 for names in faces.acquisitions):
         said.append(limits.absent("repeatability", "each channel has one acquisition, so flips may be noise"))
     return said

@@ -15,26 +15,23 @@ REASONS = {
     "one_cluster": "one trajectory has no spread to resample",
     "too_few_clusters": "fewer than 10 trajectories",
     "undefined_replicates": "more than 1 % of the replicates are undefined",
-    "not_identified": "a corner of the face is missing",
-    "one_class": "every trajectory has the same outcome",
-    "too_few_outcomes": "fewer than 10 trajectories of one outcome",
-    "no_success": "no stored success",
+    "empty_type": "a target type has no transition",
+    "too_many_types": "more than 20 target types; name some with --target-types",
+    "one_class": "all trajectories have the same outcome",
+    "few_of_a_class": "fewer than 10 trajectories of one outcome",
     "one_acquisition": "one acquisition only",
-    "zero_variance": "no variance to divide by",
+    "zero_denominator": "nothing varies",
+    "zero_events": "no event was seen",
     "no_excluded": "nothing was excluded",
     "means_do_not_oppose": "the means do not have opposite strict signs",
     "means_do_not_agree": "the means do not share a strict sign",
-    "too_many_target_types": "more than 20 target types, name some with --target-types",
-    "type_without_transitions": "a declared target type has no transition",
-    "no_label_mass": "no label mass was recorded",
+    "several_corners_missing": "several corners are missing",
 }
 
 
 def reason(code: str) -> str:
-    """A reason code in words; a code with a detail after a colon keeps the detail."""
-    name, _, detail = code.partition(":")
-    words = REASONS.get(name, name.replace("_", " ").replace("-", " "))
-    return f"{words}: {detail}" if detail else words
+    """A reason code in words."""
+    return REASONS.get(code, code.replace("_", " "))
 
 
 def undefined(code: str | None) -> str:

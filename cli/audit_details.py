@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from audits.wording import estimate, number, reason, undefined
+from audits.wording import estimate, number, undefined
 from cli import render
 from contracts.findings import shown
 
@@ -132,4 +132,4 @@ def _text(value: object) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return shown(", ".join(_text(part) for part in value) or "none", 60)
-    return shown(reason(value) if value == "not_identified" else value, 60)
+    return shown(value, 60)

@@ -87,9 +87,13 @@ def _first(examples: Sequence[str]) -> str:
 
 
 def _estimates(result: Fields, labels: Mapping[str, str]) -> None:
-    """Estimates with both intervals and the verdict, one line each."""
+    """Estimates with both intervals and the verdict, one line each; none of a cohort without transitions."""
     from rich.table import Table
 
+    primary = result["estimates"][result["design"]["primary"]]
+    if primary["value"] is None:
+        _line(f"all estimates are {undefined(primary['reason'])}")
+        return
     grid = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     grid.add_column("mean over transitions", no_wrap=True)
     grid.add_column("value", justify="right", no_wrap=True)
@@ -140,9 +144,9 @@ def _beside(result: Fields) -> Iterator[str]:
     strict = flips["pos_to_neg"] + flips["neg_to_pos"]
     repeated = tables.get("repeatability", {})
     noise = ", ".join(f"{row['pairwise_sign_disagreement']:.2f}" for row in repeated.values())
-    yield f"{strict:,} flip, {estimate(share, signed=False)}" + (f"; repeats {noise}" if noise else "")
+    yield f"{strict:,} flip, {_short(share, signed=False)}" + (f"; repeats {noise}" if noise else "")
     direction = estimates["flip_direction_difference"]
-    yield f"direction {estimate(direction)} {direction.get('verdict', '')}".rstrip()
+    yield f"direction {_short(direction)} {direction.get('verdict', '')}".rstrip()
     yield _layouts(result)
     left = tables["leave_one_trajectory_out"]
     if left["min"] is None:
@@ -150,6 +154,14 @@ def _beside(result: Fields) -> Iterator[str]:
     else:
         kept = "sign kept" if left["sign_kept"] else "sign not kept"
         yield f"without one trajectory {number(left['min'])} to {number(left['max'])}, {kept}"
+
+
+def _short(fields: Fields, *, signed: bool = True) -> str:
+    """An estimate of a cohort that has transitions; why an interval is undefined stands above."""
+    ends = fields["ci95"]
+    return f"{number(fields['value'], signed=signed)} " + (
+        "[undefined]" if ends is None else interval(ends, signed=signed)
+    )
 
 
 def _layouts(result: Fields) -> str:
@@ -161,7 +173,7 @@ def _layouts(result: Fields) -> str:
     elif found["points_agree"]:
         words = "points agree" + (", intervals do not" if found["intervals_agree"] is False else "")
     else:
-        words = "signs differ"
+        words = "no common sign"
     return f"{len(values)} layouts {number(min(values))} to {number(max(values))}, {words}"
 
 

@@ -124,7 +124,7 @@ class RangeReader:
                     parts.append(self._piece(index, start, stop, first).before(last))
         self._drop()
         table = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
-        return table if len(spans) < 2 else _by_transition(table)
+        return table if len(spans) < 2 else by_transition(table)
 
     def close(self) -> None:
         """Let go of everything that is open or held."""
@@ -140,7 +140,7 @@ class RangeReader:
             table = self._reader(index).read(start, stop, self._columns)
             arm = self.matcher.narrowed(table, self.matcher.arms(table))
             rows = np.flatnonzero(arm != OUTSIDE)
-            piece = _Piece(start + rows, _in_scope(table, arm, rows))
+            piece = _Piece(start + rows, in_scope(table, arm, rows))
             piece.before(first)
             self._held[index, start] = piece
         return piece
@@ -170,7 +170,7 @@ class RangeReader:
                 del self._held[key]
 
 
-def _in_scope(table: pa.Table, arm: Arms, rows: Codes) -> pa.Table:
+def in_scope(table: pa.Table, arm: Arms, rows: Codes) -> pa.Table:
     """The rows in scope as they are kept: their digests as codes, most of which repeat."""
     table = table.select(COLUMNS)
     if len(rows) < table.num_rows:
@@ -181,7 +181,7 @@ def _in_scope(table: pa.Table, arm: Arms, rows: Codes) -> pa.Table:
     return pa.Table.from_arrays([*columns, pa.array(arm)], schema=SCHEMA)
 
 
-def _by_transition(table: pa.Table) -> pa.Table:
+def by_transition(table: pa.Table) -> pa.Table:
     """Rows of several segments in the order of (trajectory_id, step), otherwise as they stand."""
     key = ranks(table["trajectory_id"]).codes.astype(np.int64) << 31 | numbers(table["step"])
     return table.take(pa.array(np.argsort(key, kind="stable")))

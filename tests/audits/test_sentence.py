@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from audits.sentence import sentence
+from audits.statistics.estimate import Reason
+from audits.wording import REASONS
 
 POSITIVE, NEGATIVE, ZERO = (0.2, [0.1, 0.3]), (-0.2, [-0.3, -0.1]), (-0.05, [-0.2, 0.1])
 ENDS = {"positive": POSITIVE, "negative": NEGATIVE, "unresolved": ZERO}
@@ -160,11 +162,18 @@ def test_a_missing_corner_has_no_number_and_a_declared_range_only_its_interval()
     made = result()
     made["verdicts"]["identification"] = {"missing": [["alt", "after"]]}
     text = sentence(made, ref="direct", alt="generated")
-    assert text == "The interaction is not identified: no scores of the corner (generated, after)."
+    assert text == "The interaction is not identified: no complete scores of the corner (generated, after)."
     made["verdicts"]["identification"] |= {"range": [0.0, 3.0], "interval": [-2.5, 0.5]}
     text = sentence(made, ref="direct", alt="generated")
     assert "not identified" in text
     assert "would lie in [-2.500, +0.500]" in text
+    made["verdicts"]["identification"] |= {"interval": None, "reason": "empty_cohort"}
+    text = sentence(made, ref="direct", alt="generated")
+    assert "no interval follows from the declared range (no complete transition)" in text
+
+
+def test_every_reason_for_an_absent_number_has_words() -> None:
+    assert {code.value for code in Reason} <= set(REASONS)
 
 
 def test_rounding_never_hides_a_sign() -> None:

@@ -332,6 +332,47 @@ def test_a_channel_without_scores_is_not_identified(ledger: Ledger) -> None:
     assert found.audit.result["flow"]["transitions"] == 2
 
 
+CORNERS = [(role, endpoint) for role in ("ref", "alt") for endpoint in ("before", "after")]
+
+
+@pytest.mark.parametrize("corner", CORNERS, ids="-".join)
+def test_a_missing_corner_has_a_name_and_with_a_range_an_interval(
+    ledger: Ledger, corner: tuple[str, str]
+) -> None:
+    """Margins ref 1.0, 1.5 and alt 2.0, 2.75; the missing one is declared to lie in [0, 3]."""
+    role, endpoint = corner
+    channel = {"ref": "direct", "alt": "generated"}[role]
+    made = rows({("t1", 0): Face((1.0, 1.5), (2.0, 2.75)), ("t2", 0): Face((1.0, 1.5), (2.0, 2.75))})
+    ledger.ingest([r for r in made if (r["channel"], r["endpoint"]) != (channel, endpoint)])
+    plain = run(ledger)
+    assert plain.audit.result["verdicts"]["identification"]["missing"] == [[role, endpoint]]
+    assert "interval" not in plain.audit.result["verdicts"]["identification"]
+    found = run(ledger, missing_corner_range=(0.0, 3.0))
+    identified = found.audit.result["verdicts"]["identification"]
+    known = {"ref before": 1.0, "ref after": -1.5, "alt before": -2.0, "alt after": 2.75}
+    part = sum(known.values()) - known[f"{role} {endpoint}"]
+    sign = 1 if known[f"{role} {endpoint}"] > 0 else -1
+    assert identified["interval"] == sorted((part, part + 3 * sign))
+    assert (identified["transitions"], identified["trajectories"]) == (2, 2)
+    assert found.audit.result["estimates"]["interaction"]["value"] is None
+    assert found.audit.shortfall is not None
+    provenance = found.audit.result["provenance"]
+    assert provenance["entries_in"] == 16, "readings of refused sides are no entries"
+
+
+def test_the_interval_of_a_missing_corner_checks_the_readings_it_rests_on(ledger: Ledger) -> None:
+    made = rows({("t1", 0): Face((1.0, 1.5), (2.0, 2.75))})
+    cut = [r for r in made if (r["channel"], r["endpoint"]) != ("generated", "after")]
+    turned = [r | {"request_hash": cut[0]["request_hash"]} for r in cut if r["channel"] == "generated"]
+    ledger.ingest([r for r in cut if r["channel"] == "direct"] + turned)
+    found = run(ledger, missing_corner_range=(0.0, 3.0)).audit.result["verdicts"]["identification"]
+    assert (found["interval"], found["reason"]) == (None, "empty_cohort")
+    (refused,) = (ledger.home.path / "objects" / "refusals").glob("*.parquet")
+    refused.write_bytes(refused.read_bytes()[:-1] + b"?")
+    with pytest.raises(TamperError):
+        run(ledger, missing_corner_range=(0.0, 3.0))
+
+
 def test_an_empty_ledger_answers_with_reasons(ledger: Ledger) -> None:
     found = run(ledger)
     assert found.audit.shortfall is not None
