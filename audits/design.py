@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from contracts.channel import ChannelBook
@@ -44,6 +44,20 @@ METHOD: Mapping[str, Any] = {
         "stream": 0,
     },
 }
+# The formulas that a kind of audit has beside those of METHOD.
+FORMULAS: Mapping[str, Mapping[str, str]] = {
+    "repeatability": {
+        "within_sd": "sqrt-of-mean-variance-over-acquisitions-v1",
+        "icc1": "shrout-fleiss-case-1-v1",
+        "sign_agreement": "share-of-one-strict-sign-in-all-acquisitions-v1",
+    },
+}
+
+
+def method(audit: str) -> Mapping[str, Any]:
+    """By which arithmetic this program computes an audit of a kind."""
+    own = FORMULAS.get(audit)
+    return METHOD if own is None else {**METHOD, "formula": {**METHOD["formula"], **own}}
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,8 @@ class Design:
 
     `quoted` chooses the weighting the verdict sentence quotes, no number. `target_types` are the types
     of the equal-target weights, None for those observed. `missing_corner_range` bounds, in margin
-    units, the mean margin of a corner without scores.
+    units, the mean margin of a corner without scores. `options` are JSON values that only this kind of
+    audit has; its own module says what they mean.
     """
 
     audit: str
@@ -64,6 +79,7 @@ class Design:
     quoted: Weights = "cohort"
     target_types: tuple[str, ...] | None = None
     missing_corner_range: tuple[float, float] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.roles) != len(self.scope.arms):
@@ -92,7 +108,7 @@ class Design:
     def as_json(self) -> dict[str, Any]:
         """The design as it stands in a record; `parse` reads it back."""
         scope, types, bounds = self.scope, self.target_types, self.missing_corner_range
-        return {
+        made = {
             "audit": self.audit,
             "arms": [
                 {"role": role, "channel": arm.channel.fingerprint, "view_source": arm.view_source}
@@ -112,8 +128,9 @@ class Design:
             "resamples": self.resamples,
             "seed": self.seed,
             "missing_corner_range": None if bounds is None else list(bounds),
-            "method": METHOD,
+            "method": method(self.audit),
         }
+        return made | ({"options": dict(self.options)} if self.options else {})
 
 
 def parse(value: object, book: ChannelBook) -> Design | None:
@@ -123,7 +140,7 @@ def parse(value: object, book: ChannelBook) -> Design | None:
     """
     if not isinstance(value, Mapping):
         raise MalformedError("not a design of an audit", where="design")
-    if value.get("method") != METHOD:
+    if value.get("method") != method(str(value.get("audit"))):
         return None
     try:
         design = _build(value, book)
@@ -154,6 +171,7 @@ def _build(value: Mapping[str, Any], book: ChannelBook) -> Design:
         quoted=weights["quoted"],
         target_types=None if types is None else tuple(types),
         missing_corner_range=None if bounds is None else _pair(bounds),
+        options=value.get("options", {}),
     )
 
 
