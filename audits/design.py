@@ -23,12 +23,11 @@ SEED = 20260928
 MIN_RESAMPLES, MAX_RESAMPLES = 100, 1_000_000
 MAX_SEED = 2**53 - 1  # what JSON carries exactly
 
-# The method of every transport-family number; an id changes whenever a digit could.
+# What every transport-family audit shares; an id changes whenever a digit could.
 METHOD: Mapping[str, Any] = {
     "formula": {
         "margin": "target-minus-logsumexp-of-competitors-v1",
         "gain": "mean-over-layouts-and-acquisitions-of-after-minus-before-v1",
-        "interaction": "gain-alt-minus-gain-ref-v1",
     },
     "completeness": "joint-all-cells-all-acquisitions-v1",
     "unit": "transition",
@@ -58,6 +57,27 @@ def method(audit: str) -> Mapping[str, Any]:
     """By which arithmetic this program computes an audit of a kind."""
     own = FORMULAS.get(audit)
     return METHOD if own is None else {**METHOD, "formula": {**METHOD["formula"], **own}}
+
+
+def scope_of(
+    arms: Sequence[Arm],
+    *,
+    where: Mapping[str, Sequence[str]] | None = None,
+    acquisitions: Sequence[tuple[str | None, str]] = (),
+    require: Level = Level.BOUND,
+) -> Scope:
+    """The transport entries of some arms, narrowed; spelled one way however it was asked for.
+
+    `where` keeps transitions by column, `acquisitions` restricts a channel (by fingerprint; None: every
+    channel) to those named.
+    """
+    return Scope(
+        kind="transport",
+        arms=tuple(arms),
+        where=tuple(sorted((column, tuple(sorted(set(v)))) for column, v in (where or {}).items())),
+        acquisitions=tuple(sorted(set(acquisitions), key=lambda pair: (pair[0] or "", pair[1]))),
+        require=require,
+    )
 
 
 @dataclass(frozen=True)
@@ -103,6 +123,10 @@ class Design:
         if bounds is not None and not -math.inf < bounds[0] <= bounds[1] < math.inf:
             raise UsageError(
                 "not a range of margins", expected="LOW,HIGH, finite", where="--missing-corner-range"
+            )
+        if self.band is not None and not 0 < self.band < math.inf:
+            raise UsageError(
+                "not an equivalence band", expected="a number above 0", got=self.band, where="--band"
             )
 
     def as_json(self) -> dict[str, Any]:
