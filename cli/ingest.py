@@ -64,6 +64,7 @@ def ingest(
         )
     if format_ not in FORMATS:
         raise UsageError("unknown format", expected=" | ".join(FORMATS), got=format_)
+    from audits.statistics import label_mass
     from contracts.errors import ContractError
     from ledger.home import signing_key
     from ledger.ingest import ingest as run
@@ -82,6 +83,7 @@ def ingest(
                 acquisition=acquisition,
                 strict=strict,
                 dry_run=dry_run,
+                labels=label_mass,
                 wait=wait,
                 progress=progress,
             )

@@ -30,6 +30,7 @@ from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage
 
 if TYPE_CHECKING:
+    from contracts.jev_source import LabelReader
     from ledger.keys import SigningKey
     from ledger.log import Commit, Transaction
 
@@ -42,13 +43,14 @@ class Options:
     """How the rows of a call are to be taken.
 
     `channel` and `acquisition` stand for those columns where a file has none. `strict` refuses the call
-    when anything of it is refused, `dry_run` writes nothing.
+    when anything of it is refused, `dry_run` writes nothing. `labels` reads predictions out of logits.
     """
 
     channel: str | None = None
     acquisition: str | None = None
     strict: bool = False
     dry_run: bool = False
+    labels: LabelReader | None = None
 
 
 class Call(Protocol):
@@ -77,6 +79,7 @@ def ingest(
     acquisition: str | None = None,
     strict: bool = False,
     dry_run: bool = False,
+    labels: LabelReader | None = None,
     wait: float = lock.WAIT,
     progress: Progress = quiet,
 ) -> Receipt:
@@ -93,7 +96,7 @@ def ingest(
         book = index.channels()
     staged = [stage(path, None if dry_run else home.objects.staging()) for path in paths]
     read = _KINDS[_one_kind(staged, kind)]
-    call = read(home, staged, book, Options(channel, acquisition, strict, dry_run), progress)
+    call = read(home, staged, book, Options(channel, acquisition, strict, dry_run, labels), progress)
     del staged
     size, events, receipt = call.prepare(key)
     if dry_run or not events:
@@ -127,8 +130,17 @@ def _scores(
     return scores_call(home, files, book, options, progress)
 
 
+def _predictions(
+    home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
+) -> Call:
+    from ledger.ingest_jev import predictions_call
+
+    return predictions_call(home, staged, book, options, progress)
+
+
 _KINDS: Mapping[str, Callable[[Home, Sequence[Staged], ChannelBook, Options, Progress], Call]] = {
     "transport": _scores,
+    "jev": _predictions,
 }
 
 

@@ -223,7 +223,7 @@ class _Reader:
             return None, None, None
         assert self.reader is not None, "reading logits needs their arithmetic"
         given = value.get(name)
-        top = logits["top"] if type(logits) is dict and set(logits) == {"top"} else None
+        top: Any = logits["top"] if type(logits) is dict and set(logits) == {"top"} else None
         if _numbers(top) and type(given) is dict:
             bound = self.reader.from_top([top.get(label) for label in given]) if given else None
             mass = None if bound is None else bound.mass

@@ -1,0 +1,151 @@
+"""Predictions files to entries: the same walk as for scores, with whole groups in the place of sides.
+
+The entries and the scorer-only labels of a call become two kinds of segments, so that what an evaluator
+saw and what only the scorer may know never stand in one file. A call is always strict.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from contracts.channel import ChannelBook
+from contracts.findings import Findings
+from contracts.jev_admission import JevAdmission, judge_pairs
+from contracts.jev_rows import Predictions, gather, judge_rows
+from contracts.labels import Labels
+from contracts.schema import JEV, JEV_POSITIVES, SegmentSchema
+from ledger import heads, segments
+from ledger.event_types import AcquisitionEvent, Event, Source
+from ledger.home import Home
+from ledger.index import Index
+from ledger.ingest import Options, Prepared, Progress
+from ledger.ingest_store import segment_event
+from ledger.keys import SigningKey
+from ledger.reading import Reading
+from ledger.receipt import Receipt, RefusedCallError, SegmentReceipt
+from ledger.segment_reader import SegmentReader
+from ledger.source_predictions import read
+from ledger.staging import Staged
+
+CONTRACT = "ledger.jev-contract.v1"
+
+
+@dataclass(frozen=True)
+class PredictionsCall:
+    """The pairs of a call, judged value by value, with what is needed to judge them again as groups."""
+
+    home: Home
+    predictions: Predictions
+    findings: Findings
+    sources: tuple[Source, ...]
+    options: Options
+    progress: Progress
+
+    def prepare(self, key: SigningKey | None) -> Prepared:
+        """See `ledger.ingest.Call`; any finding refuses the call."""
+        with Index.open(self.home) as index:
+            head = heads.check(self.home, index, key=key.public if key else None, trust_first=key is None)
+            admission = self._judge(Reading(self.home, index, self.home.objects, head))
+            known = {row.id for row in index.acquisitions()}
+        receipt = self._receipt(admission)
+        if (error := admission.findings.error(strict=True)) is not None:
+            raise RefusedCallError(error, receipt)
+        tables = ((JEV, admission.entries), (JEV_POSITIVES, admission.positives))
+        if self.options.dry_run:
+            roots = [root for schema, table in tables for root in segments.commitments(table, schema)]
+            return head.row.size, (), replace(receipt, segments=tuple(SegmentReceipt(root) for root in roots))
+        receipt = replace(receipt, head=(head.row.size, head.row.root))
+        if not admission.entries.num_rows:
+            return head.row.size, (), receipt
+        acquired = sorted(set(_labels(admission.entries, "acquisition_id")) - known, key=str.encode)
+        made: list[Event] = [AcquisitionEvent(name, JEV.kind) for name in acquired]
+        for schema, table in tables:
+            made += self._store(table, schema)
+        return head.row.size, tuple(made), receipt
+
+    def _judge(self, reading: Reading) -> JevAdmission:
+        """The group rules, beside what the ledger has of the same acquisitions."""
+        acquisitions = self.predictions.text["acquisition_id"].values.to_pylist()
+        return judge_pairs(
+            self.predictions,
+            self.findings,
+            existing=_stored(reading, JEV, acquisitions),
+            existing_positives=_stored(reading, JEV_POSITIVES, acquisitions),
+        )
+
+    def _store(self, table: pa.Table, schema: SegmentSchema) -> Iterator[Event]:
+        done, total = 0, table.num_rows
+
+        def wrote(rows: int) -> None:
+            nonlocal done
+            done += rows
+            self.progress("write", done, total)
+
+        for written in segments.write(table, schema, self.home.objects, progress=wrote):
+            yield segment_event(written, schema.kind, CONTRACT, self.sources)
+
+    def _receipt(self, admission: JevAdmission) -> Receipt:
+        names = self.predictions.text["channel"]
+        bare = [
+            f.name for f, rows in zip(self.predictions.files, self._rows_without(names), strict=True) if rows
+        ]
+        return Receipt(
+            kind=JEV.kind,
+            dry_run=self.options.dry_run,
+            rows=len(self.predictions),
+            admitted=admission.entries.num_rows,
+            skipped=admission.skipped,
+            refused_sides=0,
+            refused_rows=0,
+            refused_before=0,
+            segments=(),
+            refusal=None,
+            head=None,
+            findings=admission.findings,
+            sides=None,
+            sources=self.sources,
+            ignored=tuple(dict.fromkeys(name for f in self.predictions.files for name in f.ignored)),
+            missing_digests={"channel": tuple(bare)} if bare else {},
+        )
+
+    def _rows_without(self, labels: Labels) -> Iterator[int]:
+        """For each file, how many of its pairs have no label."""
+        for number in range(len(self.predictions.files)):
+            yield int((~labels.present & (self.predictions.file == number)).sum())
+
+
+def predictions_call(
+    home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
+) -> PredictionsCall:
+    """Decodes the files of a call and judges their values."""
+    files = []
+    for number, item in enumerate(staged):
+        progress("read", number, len(staged))
+        source = io.BufferedReader(pa.BufferReader(item.data))
+        files.append(read(source, item.name, item.digest, options.labels))
+    progress("read", len(staged), len(staged))
+    sources = tuple(Source(f.name.rpartition("/")[2], f.digest, f.pairs.num_rows) for f in files)
+    gathered = gather(files, channel=options.channel, acquisition=options.acquisition)
+    predictions, findings = judge_rows(gathered, book)
+    return PredictionsCall(home, predictions, findings, sources, options, progress)
+
+
+def _stored(reading: Reading, schema: SegmentSchema, acquisitions: Sequence[str]) -> pa.Table | None:
+    """What the ledger has of one kind and of some acquisitions, None when there is nothing."""
+    parts = []
+    for segment in (
+        reading.index.segments(kind=schema.kind, acquisitions=acquisitions) if acquisitions else ()
+    ):
+        reading.confirm(segment.event)
+        with SegmentReader.whole(reading.objects, segment) as reader:
+            parts.append(reader.read())
+    return pa.concat_tables(parts).unify_dictionaries() if parts else None
+
+
+def _labels(table: pa.Table, name: str) -> list[str]:
+    found: list[str] = table.column(name).unique().to_pylist()
+    return found
