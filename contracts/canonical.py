@@ -1,9 +1,9 @@
 """Canonical JSON (RFC 8785) with strict readers: one value, one sequence of bytes.
 
-The serialiser is the `rfc8785` library. It lets a lone surrogate in a key, an endless nesting and a
-few types escape as other exceptions, so a walk over the value comes first. The readers refuse what
-two implementations could understand differently: repeated keys, NaN, integers a double cannot hold.
-Everything refused is a MalformedError.
+The serialiser is the `rfc8785` library, or the faster one of the standard library where both write the
+same. Neither refuses all it should (a lone surrogate in a key, endless nesting), so a walk over the value
+comes first. The readers refuse what two implementations could understand differently: repeated keys, NaN,
+integers a double cannot hold. Everything refused is a MalformedError.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
 MAX_BYTES = 64 * 1024
 _RANGE = "at most 2^53 - 1 in size"
+# Writes the form of RFC 8785 for values without floats and with ASCII keys, whose order by code point is that
+# by UTF-16: it escapes what has to be escaped, in the same spelling, and nothing else.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 # No double above 2^53 is written with more digits than this before RFC 8785 turns to an exponent.
 _LONGEST_WHOLE = len("-295147905179352830000")
 
 
 def canonical(value: object) -> bytes:
     """The canonical bytes of a JSON value made of None, bool, int, float, str, list, tuple and dict."""
-    _check(value, None, MAX_DEPTH)
+    if _check(value, None, MAX_DEPTH):
+        return _ENCODER.encode(value).encode()
     try:
         return rfc8785.dumps(value)  # type: ignore[arg-type]
     except rfc8785.CanonicalizationError as error:
@@ -92,38 +96,48 @@ def _path(trail: Trail) -> str | None:
     return at_key(_path(trail[0]) or "", trail[1]) if trail else None
 
 
-def _check(value: object, trail: Trail, depth: int) -> None:
-    """Raise unless `value` is plain JSON; `depth` is the number of levels still allowed."""
+def _check(value: object, trail: Trail, depth: int) -> bool:
+    """Raise unless `value` is plain JSON; `depth` is the number of levels still allowed.
+
+    Returns whether `_ENCODER` writes it canonically: without floats, all keys ASCII.
+    """
     if value is None or isinstance(value, bool):
-        return
+        return True
     if isinstance(value, str):
         _check_text(value, trail)
-    elif isinstance(value, int | float):
-        _check_number(value, trail)
-    elif isinstance(value, dict | list | tuple):
+        return True
+    if isinstance(value, int | float):
+        return _check_number(value, trail)
+    if isinstance(value, dict | list | tuple):
         if depth == 0:
             raise MalformedError("json nested too deeply")
         if isinstance(value, dict):
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise MalformedError(
-                        "object key is not a string", got=type(key).__name__, where=_path(trail)
-                    )
-                _check_text(key, trail)
-                _check(item, (trail, key), depth - 1)
-        else:
-            for index, item in enumerate(value):
-                _check(item, (trail, index), depth - 1)
-    else:
-        raise MalformedError("not a json value", got=type(value).__name__, where=_path(trail))
+            return _check_object(value, trail, depth)
+        plain = True
+        for index, item in enumerate(value):
+            plain &= _check(item, (trail, index), depth - 1)
+        return plain
+    raise MalformedError("not a json value", got=type(value).__name__, where=_path(trail))
 
 
-def _check_number(value: int | float, trail: Trail) -> None:
+def _check_object(value: dict[object, object], trail: Trail, depth: int) -> bool:
+    plain = True
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise MalformedError("object key is not a string", got=type(key).__name__, where=_path(trail))
+        _check_text(key, trail)
+        plain &= key.isascii() & _check(item, (trail, key), depth - 1)
+    return plain
+
+
+def _check_number(value: int | float, trail: Trail) -> bool:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise MalformedError("number is not finite", got=value, where=_path(trail))
-    elif abs(value) > MAX_INTEGER:
+        return False
+    if abs(value) > MAX_INTEGER:
         raise MalformedError("integer too large for json", expected=_RANGE, where=_path(trail))
+    return True
 
 
 def _check_text(text: str, trail: Trail) -> None:

@@ -7,6 +7,7 @@ import math
 from enum import StrEnum
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,16 @@ def test_what_is_written_reads_back_equal_and_canonical(value: object) -> None:
     assert parse_canonical(data) == value
     assert canonical(parse_canonical(data)) == data
     assert json.loads(data, parse_int=float) == value
+
+
+@given(values)
+def test_both_serialisers_write_one_form(value: object) -> None:
+    assert canonical(value) == rfc8785.dumps(value)  # type: ignore[arg-type]
+
+
+def test_every_character_is_written_as_the_standard_does() -> None:
+    every = "".join(chr(i) for i in [*range(0x2100), 0xFFFF, 0x10FFFF])
+    assert canonical([every]) == rfc8785.dumps([every])
 
 
 @given(values)
