@@ -47,7 +47,9 @@ def pack(text: str) -> bytes:
     """Text form to the 33-byte form; raises MalformedError on anything else."""
     match = PATTERN.fullmatch(text)
     if match is None:
-        raise MalformedError("not a digest", expected="blake3: or sha256: and 64 lower-case hex", got=text[:80])
+        raise MalformedError(
+            "not a digest", expected="blake3: or sha256: and 64 lower-case hex", got=text[:80]
+        )
     return bytes([CODES[match[1]]]) + bytes.fromhex(match[2])
 
 

@@ -37,9 +37,10 @@ def judge_faces(
 
     Columns: trajectory_id (text), step, arm (0 to arms - 1), acquisition_id, complete (bool), and
     state_before, state_after, candidates (any type that compares: codes, text or digests; null where the
-    entries carry no digest). `acquisitions` are those in scope of each arm, by default all that occur in
-    the summary; where it is a part of a scope they must be given. An arm without any breaks every
-    transition.
+    entries carry no digest). Where arms have to show the same view, also view_group (a number shared by
+    those arms, null for the others), view_before and view_after. `acquisitions` are those in scope of each
+    arm, by default all that occur in the summary; where it is a part of a scope they must be given. An arm
+    without any breaks every transition.
     """
     if acquisitions is None:
         found = summary.select(SIDE).unique()
@@ -60,6 +61,8 @@ def judge_faces(
             states_after=pl.col("state_after").drop_nulls().n_unique(),
             candidate_sets=pl.col("candidates").drop_nulls().n_unique(),
         )
+        .join(_views(summary), on=TRANSITION, how="left")
+        .with_columns(pl.col("views").fill_null(0))
         .sort(TRANSITION)
         .collect()
     )
@@ -71,4 +74,19 @@ def judge_faces(
     return FaceVerdict(
         complete=judged.filter(pl.col("code").is_null()).select(TRANSITION),
         broken=judged.filter(pl.col("code").is_not_null()),
+    )
+
+
+def _views(summary: pl.DataFrame) -> pl.LazyFrame:
+    """The most different views at one endpoint that any group of arms shows, by transition."""
+    grouped = summary.lazy().with_columns(pl.col("trajectory_id").cast(pl.String))
+    if "view_group" not in summary.columns:
+        return grouped.select(TRANSITION, views=pl.lit(0, dtype=pl.UInt32)).unique()
+    shown = [pl.col(f"view_{endpoint}").drop_nulls().n_unique() for endpoint in ("before", "after")]
+    return (
+        grouped.filter(pl.col("view_group").is_not_null())
+        .group_by(*TRANSITION, "view_group")
+        .agg(views=pl.max_horizontal(*shown))
+        .group_by(TRANSITION)
+        .agg(pl.col("views").max())
     )
