@@ -74,11 +74,14 @@ def check_stored(
     registered, contract = Registered.of(index), Contract(found, index.channels())
     stored: list[Stored] = sorted([*index.segments(), *index.refusals()], key=lambda row: row.event)
     done, before = 0, None
+    unjudged: Counter[str] = Counter()
     for row in stored:
         if not _continues(before, row):
             contract.finish()
         before = row
         folder = "segments" if isinstance(row, SegmentRow) else "refusals"
+        if isinstance(row, SegmentRow) and row.schema != TRANSPORT.id:
+            unjudged[row.kind] += row.rows
         name = f"{folder}/{row.file.removeprefix('blake3:')}.parquet"
         if name in whole:
             with (
@@ -92,6 +95,10 @@ def check_stored(
         done += row.rows
         progress(done)
     contract.finish()
+    for kind, rows in unjudged.items():
+        found.notices.append(
+            f"{rows} rows of kind {kind} were decoded, but not judged by their contract again"
+        )
 
 
 def _continues(before: Stored | None, row: Stored) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ from contracts.schema import TRANSPORT
 from ledger import ingest_store, log, segments, verify_full
 from ledger.event_types import AcquisitionEvent, Event, ScopeRows, SegmentEvent
 from ledger.index import Index
-from ledger.ingest import KINDS, ingest
+from ledger.ingest import ingest
 from ledger.ingest_store import segment_event
 from ledger.objects import rows_name
 from ledger.problems import Problem
@@ -69,7 +70,7 @@ def event_of(place: Place, table: pa.Table) -> SegmentEvent:
     with Index.open(place.home) as index:
         sources = index.segments()[0].sources
     (written,) = segments.write(table, TRANSPORT, place.home.objects)
-    return segment_event(written, KINDS["transport"], sources)
+    return segment_event(written, "transport", "ledger.transport-contract.v1", sources)
 
 
 def append(place: Place, *events: Event) -> None:
@@ -127,6 +128,17 @@ def test_a_call_cut_inside_its_sides_passes(
     report = verify(place.home, full=True)
     assert report.findings == ()
     assert report.counts["segments"] >= 3
+
+
+def test_predictions_pass_and_say_what_was_not_judged(place: Place, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    pair = {"before": {"A": 0.7, "B": 0.2}, "after": {"A": 0.6, "B": 0.3}, "positive_labels": ["A"]}
+    lines = [{"year": 2019, "query_id": f"q{i}", "scenario": "s", **pair} for i in range(3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ingest(place.home, [path], key=place.key)
+    report = verify(place.home, full=True)
+    assert report.findings == ()
+    assert "12 rows of kind jev were decoded, but not judged by their contract again" in report.notices
 
 
 # Rows no contract would admit
