@@ -74,9 +74,10 @@ def find(home: str | None = None) -> Home:
     if named:
         path = Path(named).expanduser()
         if not (path / SETTINGS).is_file():
+            inside = (path / FOLDER / SETTINGS).is_file()
             raise UsageError(
                 "no ledger home there", code="no-home", where=path, expected=f"a directory with {SETTINGS}",
-                next_step="run `ledger init`, or name the directory that holds it",
+                next_step=f"name {path / FOLDER}" if inside else "run `ledger init` to make one",
             )  # fmt: skip
         return read(path)
     here = Path.cwd()

@@ -100,9 +100,10 @@ class Index:
         size, root, note = found[0]
         return HeadRow(size, "sha256:" + bytes(root).hex(), bytes(note))
 
-    def heads(self) -> tuple[int, ...]:
-        """The sizes at which heads were signed, ascending."""
-        return tuple(size for (size,) in self._rows("SELECT size FROM head ORDER BY size"))
+    def heads(self, above: int = 0) -> tuple[int, ...]:
+        """The sizes at which heads were signed, those larger than `above`, ascending."""
+        found = self._rows("SELECT size FROM head WHERE size > ? ORDER BY size", above)
+        return tuple(size for (size,) in found)
 
     def event_count(self) -> int:
         """How many events are stored, those past the newest head included."""
@@ -117,6 +118,10 @@ class Index:
                 "WHERE leaf_index >= ? AND leaf_index < ? ORDER BY leaf_index", low, min(low + CHUNK, stop),
             )  # fmt: skip
             yield from (EventRow(i, kind, time, bytes(d), bytes(leaf)) for i, kind, time, d, leaf in found)
+
+    def times(self, kind: str) -> dict[int, str]:
+        """The time of every event of one type, by its leaf index."""
+        return dict(self._rows("SELECT leaf_index, time FROM event WHERE type = ?", kind))
 
     def leaves(self, size: int | None = None) -> list[bytes]:
         """The stored leaf hashes of the first `size` events."""
@@ -218,6 +223,14 @@ class Index:
         )
         rows = (read_refused(row) for row in found)
         return tuple(row for row in rows if channels is None or row.channel in channels)
+
+    def refused_counts(self, at: int | None = None) -> tuple[tuple[str, str, int], ...]:
+        """How many refused sides each (channel fingerprint, acquisition) has."""
+        found = self._rows(
+            "SELECT channel, acquisition_id, count(*) FROM refused_side WHERE event < ? "
+            "GROUP BY channel, acquisition_id ORDER BY min(event)", self._limit(at),
+        )  # fmt: skip
+        return tuple(tuple(row) for row in found)
 
     def records(self, at: int | None = None) -> tuple[RecordRow, ...]:
         """The logged audits in the order of the log."""

@@ -82,9 +82,8 @@ def files(index: Index, head: Pin, since: int = 0) -> Iterator[tuple[str, bytes]
         else:
             data = tile_bytes(tile, read)
         yield f"log/{tile.path}", data
-    for signed in index.heads():
-        if since < signed <= size:
-            yield head_name(signed), index.head(signed).note
+    for signed in index.heads(since):
+        yield head_name(signed), index.head(signed).note
     durable.crash_point("tiles-published")
     yield CHECKPOINT, head.note
 

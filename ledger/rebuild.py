@@ -62,7 +62,7 @@ def rebuild(
             pin.check(known, head, leaves)
         _refuse_newer(home, head, key, trust_first)
         signed, left_out = _heads(objects, vkey, home.origin, leaves)
-        new = home.catalog.with_name(durable.temporary_name(".catalog"))
+        new = objects.stage(".catalog")
         try:
             _fill(new, objects, entries, leaves, signed)
             durable.crash_point("catalog-rebuilt")

@@ -139,15 +139,13 @@ def acquisitions(home: Home, at: int | None = None) -> tuple[AcquisitionSummary,
                 name = names.get(part.channel or "", "undeclared")
                 used.setdefault(key, {})[name] = None
         refused: Counter[str] = Counter()
-        for side in index.refused_sides(at):
-            refused[side.acquisition_id] += 1
-            used.setdefault((side.acquisition_id, "transport"), {})[names.get(side.channel, "undeclared")] = (
-                None
-            )
+        for fingerprint, acquisition, sides in index.refused_counts(at):
+            refused[acquisition] += sides
+            used.setdefault((acquisition, "transport"), {})[names.get(fingerprint, "undeclared")] = None
         revoked = {
             row.target_id: row for row in reversed(index.revocations(at)) if row.target_kind == "acquisition"
         }
-        times = {event.index: event.time for event in index.events(0, None if at is None else at)}
+        times = index.times(AcquisitionEvent.type)
         return tuple(
             AcquisitionSummary(
                 id=row.id,

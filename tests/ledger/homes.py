@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from contracts.canonical import canonical
@@ -53,11 +56,18 @@ class Place:
 
 
 def new_place(folder: Path) -> Place:
-    """A new home; the caller restores XDG_CONFIG_HOME (`monkeypatch.setenv` does)."""
-    config = folder / "config"
-    os.environ["XDG_CONFIG_HOME"] = str(config)
+    """A new home, made once and copied; the caller restores XDG_CONFIG_HOME (`monkeypatch.setenv` does)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return _template().copy(folder).use()
+
+
+@cache
+def _template() -> Place:
+    folder = Path(tempfile.mkdtemp(prefix="ledger-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["XDG_CONFIG_HOME"] = str(folder / "config")
     home = homes.init(folder / ".ledger", origin="test-log")
-    return Place(home, config, homes.signing_key(home))
+    return Place(home, folder / "config", homes.signing_key(home))
 
 
 def spec(text: str = "score it", layouts: int = 4) -> dict[str, object]:

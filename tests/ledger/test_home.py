@@ -178,6 +178,9 @@ def test_a_home_is_found_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".ledger").mkdir()
+    init(tmp_path / "study" / ".ledger")
+    with pytest.raises(UsageError, match=r"study/\.ledger$"):
+        find(str(tmp_path / "study"))
     for named in (None, str(tmp_path)):
         with pytest.raises(UsageError, match="ledger init") as caught:
             find(named)

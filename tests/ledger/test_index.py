@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import LedgerError, StorageError, TamperError, UsageError
-from ledger import derive, events, log
+from ledger import catalog, catalog_file, derive, events, log
 from ledger.events import AcquisitionEvent, Event, SegmentEvent
 from ledger.index import Index
 from migrations.append_only import TABLES
@@ -100,6 +100,7 @@ def test_an_older_head_shows_the_ledger_as_it_was(place: Place) -> None:
         assert len(index.refused_sides(5)) == 3
         assert index.head(3).size == 3
         assert index.heads() == (1, 2, 3, 4, 5, 6, 7)
+        assert index.heads(5) == (6, 7)
 
 
 def test_a_size_without_a_head_is_refused_with_the_nearest(place: Place) -> None:
@@ -150,6 +151,8 @@ def test_segments_are_chosen_without_opening_files(place: Place) -> None:
 def test_refused_sides_by_channel(place: Place) -> None:
     append(place, refusal_event(place.home.objects, 5))
     with Index.open(place.home) as index:
+        assert index.refused_counts() == ((channel_event().fingerprint, "run-1", 5),)
+        assert index.refused_counts(1) == ()
         assert len(index.refused_sides(channels={channel_event().fingerprint})) == 5
         assert index.refused_sides(channels={"blake3:" + "0" * 64}) == ()
         assert index.refused_sides(channels=()) == ()
@@ -314,6 +317,22 @@ def test_a_newer_catalog_is_not_guessed_at(place: Place) -> None:
         with pytest.raises(StorageError, match="newer version of this program") as caught:
             use()
         assert (caught.value.code, caught.value.exit_code) == ("newer-catalog", 3)
+
+
+def test_an_older_catalog_is_migrated_by_a_writer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hand(place, "UPDATE alembic_version SET version_num = '0000'", drop=False)
+    for module in (catalog, catalog_file):
+        monkeypatch.setattr(module, "REVISIONS", ("0000", "0001"))
+    monkeypatch.setattr(
+        "migrations.runner.upgrade",
+        lambda url: by_hand(place, "UPDATE alembic_version SET version_num = '0001'", drop=False),
+    )
+    with pytest.raises(StorageError, match="ledger repair") as caught:
+        Index.open(place.home)
+    assert caught.value.code == "old-catalog"
+    append(place, *one_of_each(place.home.objects))
+    with Index.open(place.home) as index:
+        assert index.size == 7
 
 
 def test_reading_imports_nothing_heavy() -> None:
