@@ -2,7 +2,7 @@
 
 Segments are sorted by trajectory, so a range is a few consecutive rows of each, and nothing is shuffled.
 At any time there are in memory: the range, the row groups it shares with the next one as far as HELD_ROWS
-allow (the others are read again), and the bytes of a segment or two. None of it grows with the number of
+allow (the others are read again), and the bytes of one segment. None of it grows with the number of
 segments or of entries.
 """
 
@@ -26,12 +26,11 @@ from ledger.segment_rows import SegmentRows
 
 RANGE_ENTRIES = 1 << 18
 HELD_ROWS = 1 << 20
-OPEN_SEGMENTS = 4
 # What rules and audits read of an entry, beside what the scope filters by.
 COLUMNS = (
     "trajectory_id", "step", "endpoint", "view_source", "layout", "acquisition_id", "candidate", "energy",
-    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "success",
-    "label_mass",
+    "target", "state_hash", "candidates_hash", "request_hash", "view_hash", "target_type", "position",
+    "success", "label_mass",
 )  # fmt: skip
 
 # Text and digests are coded: comparing them needs no more, and a range of plain digests is large.
@@ -112,7 +111,7 @@ class RangeReader:
     matcher: Matcher
     trajectories: Trajectories
     _held: dict[tuple[int, int], _Piece] = field(default_factory=dict)
-    _open: dict[int, SegmentReader] = field(default_factory=dict)
+    _open: tuple[int, SegmentReader] | None = None
 
     def read(self, low: int, high: int) -> pa.Table:
         """The entries in scope of the trajectories [low, high), with `arm`, by (trajectory_id, step)."""
@@ -128,9 +127,9 @@ class RangeReader:
 
     def close(self) -> None:
         """Let go of everything that is open or held."""
-        for reader in self._open.values():
-            reader.close()
-        self._open.clear()
+        if self._open is not None:
+            self._open[1].close()
+        self._open = None
         self._held.clear()
 
     def _piece(self, index: int, start: int, stop: int, first: int) -> _Piece:
@@ -150,15 +149,13 @@ class RangeReader:
         return tuple(dict.fromkeys((*COLUMNS, *self.matcher.columns)))
 
     def _reader(self, index: int) -> SegmentReader:
-        """A reader of a segment; the one opened first is closed when too many are open."""
-        if index not in self._open:
-            runs = self.trajectories.runs
-            self._open[index] = SegmentRows(
-                self.objects, runs[index].segment, self.matcher.trajectories
-            ).open()
-            if len(self._open) > OPEN_SEGMENTS:
-                self._open.pop(next(iter(self._open))).close()
-        return self._open[index]
+        """A reader of a segment. One is open at a time: a segment's bytes weigh more than a range."""
+        if self._open is None or self._open[0] != index:
+            if self._open is not None:
+                self._open[1].close()
+            segment = self.trajectories.runs[index].segment
+            self._open = index, SegmentRows(self.objects, segment, self.matcher.trajectories).open()
+        return self._open[1]
 
     def _drop(self) -> None:
         """Forget what is used up, and what would be too much to hold."""

@@ -56,7 +56,7 @@ def entry(**given):
     row = {
         "trajectory_id": "t0", "step": 0, "endpoint": "before", "view_source": "own", "layout": 0,
         "acquisition_id": "main", "candidate": "A", "energy": 0.0, "target": "A", "target_type": None,
-        "success": None, "arm": 0, "rule": None, "label_mass": None, "state_hash": None,
+        "success": None, "arm": 0, "rule": None, "label_mass": None, "position": None, "state_hash": None,
         "candidates_hash": "c", "request_hash": None, "view_hash": None,
     }  # fmt: skip
     return row | given
@@ -96,7 +96,7 @@ def one_range(rows, refused: Sequence[RefusedRow] = ()) -> TrajectoryRange:
 def _table(rows) -> pa.Table:
     columns = []
     for column in SCHEMA:
-        values = [row[column.name] for row in rows]
+        values = [row.get(column.name) for row in rows]
         if pa.types.is_dictionary(column.type):
             if not pa.types.is_string(column.type.value_type):
                 values = [None if v is None else pack(blake3_digest(v.encode())) for v in values]

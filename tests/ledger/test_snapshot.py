@@ -519,7 +519,6 @@ class TestRanges:
         assert same(spread.faces(), expected)
         monkeypatch.setattr(selection, "RANGE_ENTRIES", 50)
         monkeypatch.setattr(ranges, "HELD_ROWS", 10)
-        monkeypatch.setattr(ranges, "OPEN_SEGMENTS", 1)
         assert same(spread.faces(), expected)
 
     def test_trajectories_that_go_on_in_the_next_row_group(self, ledger, tmp_path, rows, monkeypatch):
@@ -568,7 +567,7 @@ class TestRanges:
         keys = list(zip(table["trajectory_id"].to_pylist(), table["step"].to_pylist(), strict=True))
         assert keys == sorted(keys, key=lambda key: (key[0].encode(), key[1]))
 
-    def test_segments_are_opened_when_needed_and_closed(self, ledger, monkeypatch):
+    def test_one_segment_is_open_at_a_time(self, ledger, monkeypatch):
         ledger.enter(*(face(f"t{i:02}") for i in range(30)))
         opened: list[SegmentReader] = []
         most = 0
@@ -588,7 +587,7 @@ class TestRanges:
         monkeypatch.setattr(selection, "RANGE_ENTRIES", 100)
         assert len(ledger.faces()) == 30
         assert opened == []
-        assert most <= ranges.OPEN_SEGMENTS + 1
+        assert most == 1
 
     def test_wanted_trajectories_are_read_by_their_pages_alone(self, ledger, monkeypatch):
         ledger.enter(*(face(f"t{i}") for i in range(4)))
