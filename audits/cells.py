@@ -34,12 +34,14 @@ _STEP_BITS = 31
 class Axes:
     """What every transition of a scope must fill: L layouts of each acquisition of each arm.
 
-    An arm without acquisitions has one slot that nothing can fill, so that nothing is complete.
+    An arm without acquisitions has one slot that nothing can fill, so that nothing is complete. Arms with
+    the same number in `same_view` have to show the same view; None or no number stands for no such demand.
     """
 
     arms: tuple[Arm, ...]
     acquisitions: tuple[tuple[str, ...], ...]
     layouts: int
+    same_view: tuple[int | None, ...] = ()
 
     @cached_property
     def slots(self) -> tuple[tuple[int, str | None], ...]:

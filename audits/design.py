@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from contracts.channel import ChannelBook
 from contracts.errors import MalformedError, UsageError
 from ledger.snapshot import Arm, Level, Scope
 
+T = TypeVar("T")
 Weights = Literal["cohort", "equal-target"]
 
 RESAMPLES = 10_000
@@ -43,8 +44,18 @@ METHOD: Mapping[str, Any] = {
         "stream": 0,
     },
 }
+_INTERACTION = {"interaction": "gain-alt-minus-gain-ref-v1"}
 # The formulas that a kind of audit has beside those of METHOD.
 FORMULAS: Mapping[str, Mapping[str, str]] = {
+    "transport": _INTERACTION,
+    "contrast": _INTERACTION,
+    "bridge": {**_INTERACTION, "vertices": "joint-cohort-one-set-of-draws-v1"},
+    "face": {"split": "shapley-of-endpoint-and-view-v1"},
+    "cube": {
+        "contrast": "later-minus-earlier-level-of-first-factor-v1",
+        "change": "contrast-at-last-minus-at-first-level-of-second-factor-v1",
+        "contrast_difference": "later-minus-earlier-adjacent-contrast-v1",
+    },
     "repeatability": {
         "within_sd": "sqrt-of-mean-variance-over-acquisitions-v1",
         "icc1": "shrout-fleiss-case-1-v1",
@@ -124,10 +135,13 @@ class Design:
             raise UsageError(
                 "not a range of margins", expected="LOW,HIGH, finite", where="--missing-corner-range"
             )
-        if self.band is not None and not 0 < self.band < math.inf:
-            raise UsageError(
-                "not an equivalence band", expected="a number above 0", got=self.band, where="--band"
-            )
+
+    def option(self, name: str, kind: type[T]) -> T:
+        """An option that this kind of audit always has; MalformedError where a record's design lacks it."""
+        value = self.options.get(name)
+        if not isinstance(value, kind):
+            raise MalformedError("a design without an option of its audit", expected=name, where="design")
+        return value
 
     def as_json(self) -> dict[str, Any]:
         """The design as it stands in a record; `parse` reads it back."""

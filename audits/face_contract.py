@@ -58,6 +58,12 @@ def refused_faces(part: TrajectoryRange, grid: Grid, faulty: Mask) -> Iterator[t
             "candidates": one_each("candidates_hash", everywhere),
         }
     )
+    if any(group is not None for group in grid.axes.same_view):
+        group = pl.Series("view_group", grid.axes.same_view, pl.Int32)
+        summary = summary.with_columns(
+            group.gather(summary["arm"]),
+            **{f"view_{name}": one_each("view_hash", endpoint == e) for e, name in enumerate(ENDPOINTS)},
+        )
     broken = judge_faces(summary, len(grid.axes.arms), grid.axes.acquisitions).broken
     for (code,), rows in broken.group_by(["code"], maintain_order=True):
         yield str(code), rows["trajectory_id"].cast(pl.Int64).to_numpy()

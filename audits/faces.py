@@ -25,6 +25,7 @@ from audits.flow import (
     Flow,
     ReasonCount,
 )
+from audits.layout_balance import LayoutBalance, RangeBalance, of_range
 from audits.shortfall import shortfall
 from audits.statistics.kernel import margins
 from contracts.errors import CannotAnswerError
@@ -63,6 +64,7 @@ class Faces:
     acquisitions: tuple[tuple[str, ...], ...]
     layouts: int
     flow: Flow
+    balance: LayoutBalance
 
     def __len__(self) -> int:
         return len(self.step)
@@ -83,19 +85,28 @@ class RangeFaces:
     success: npt.NDArray[np.int8]
     margins: Ints
     flow: RangeFlow
+    balance: RangeBalance
     transitions: int
     set_aside: ReasonCount
     kept_by_arm: Ints
     broken_by_arm: Ints
 
 
-def assemble(selection: Selection, observe: Callable[[TrajectoryRange], None] | None = None) -> Faces:
+def assemble(
+    selection: Selection,
+    observe: Callable[[TrajectoryRange], None] | None = None,
+    *,
+    same_view: Sequence[int | None] | None = None,
+) -> Faces:
     """The faces of everything a selection holds; `flow.shortfall` says why when there are none.
 
-    `observe` is shown every range once, for what is summarised beside the faces.
+    `observe` is shown every range once, for what is summarised beside the faces. `same_view` numbers the
+    arms that must show the same view at an endpoint by group, None for an arm with a view of its own.
     """
     arms = selection.scope.arms
-    axes = Axes(arms, tuple(selection.acquisitions[arm] for arm in arms), common_layouts(arms))
+    groups = (None,) * len(arms) if same_view is None else tuple(same_view)
+    acquisitions = tuple(selection.acquisitions[arm] for arm in arms)
+    axes = Axes(arms, acquisitions, common_layouts(arms), groups)
     parts = []
     for part in selection.ranges():
         if observe is not None:
@@ -137,6 +148,7 @@ def assemble_range(part: TrajectoryRange, axes: Axes) -> RangeFaces:
         success=success[grid.trajectory[done]],
         margins=_margins(part, grid, target.place, done),
         flow=flow,
+        balance=of_range(part, grid, done),
         transitions=len(grid),
         set_aside=set_aside,
         kept_by_arm=np.bincount(_column(part.entries, "arm"), minlength=arms),
@@ -270,6 +282,7 @@ def join(parts: Sequence[RangeFaces], axes: Axes, selection: Selection) -> Faces
         acquisitions=axes.acquisitions,
         layouts=axes.layouts,
         flow=flow,
+        balance=LayoutBalance.of([part.balance for part in parts]),
     )
 
 

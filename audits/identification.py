@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from audits.arms import called
 from audits.design import Design
 from audits.faces import Faces
 from audits.flow import ENDPOINTS
@@ -24,14 +25,15 @@ SEVERAL_MISSING = "several_corners_missing"
 
 @dataclass(frozen=True)
 class Identification:
-    """The corners without scores, as (role, endpoint); `channels` names them for people.
+    """The corners without scores, as (role, endpoint), of what then has no value.
 
-    `declared` is the range of the missing margin, `found` the interval that follows where one corner is
-    missing.
+    `corners` names them for people. `declared` is the range of the missing margin, `found` the interval
+    that follows where one corner is missing.
     """
 
+    what: str
     missing: tuple[tuple[str, str], ...]
-    channels: tuple[str, ...]
+    corners: tuple[str, ...]
     declared: tuple[float, float] | None = None
     found: CornerInterval | None = None
 
@@ -50,19 +52,17 @@ class Identification:
 
     def error(self, cause: CannotAnswerError) -> CannotAnswerError:
         """The error to end with; the next step is the one of the underlying cause."""
-        corners = " and ".join(
-            f"({channel}, {endpoint})"
-            for channel, (_, endpoint) in zip(self.channels, self.missing, strict=True)
-        )
         return CannotAnswerError(
-            f"the interaction is not identified: no complete scores of the corner {corners}",
+            f"{self.what} is not identified: no complete scores of the corner {' and '.join(self.corners)}",
             code="not_identified",
             next_step=cause.next_step,
         )
 
 
-def identification(design: Design, faces: Faces, selection: Selection) -> Identification | None:
-    """The corners that leave the interaction without a value; None when it has one, or for other causes."""
+def identification(
+    design: Design, faces: Faces, selection: Selection, what: str = "the interaction"
+) -> Identification | None:
+    """The corners that leave `what` without a value; None when it has one, or for other causes."""
     cause = faces.flow.shortfall
     missing = [
         (arm, endpoint)
@@ -82,8 +82,9 @@ def identification(design: Design, faces: Faces, selection: Selection) -> Identi
     if declared is not None and len(missing) == 1:
         found = corner_interval(selection, missing[0], declared)
     return Identification(
+        what,
         tuple((design.roles[arm], ENDPOINTS[endpoint]) for arm, endpoint in missing),
-        tuple(design.scope.arms[arm].channel.name for arm, _ in missing),
+        tuple(f"({called(design.scope.arms[arm])}, {ENDPOINTS[endpoint]})" for arm, endpoint in missing),
         declared,
         found,
     )

@@ -62,6 +62,15 @@ REFUSED_READINGS = Limit(
     "The interval for a missing corner rests on readings of refused sides and on the declared range.",
 )
 
+# Between the fewest clusters that carry a verdict and this many, percentile intervals are too short.
+FEW_CLUSTERS = 20
+
+
+def of_cohort(clusters: int) -> list[Limit]:
+    """The limits of every transport-family audit of a cohort of so many trajectories."""
+    few = [few_clusters(clusters)] if 1 < clusters < FEW_CLUSTERS else []
+    return [*COMMON, COMPLETE_CASES, *few]
+
 
 def few_clusters(clusters: int) -> Limit:
     """The warning that goes with percentile intervals from few trajectories (measured coverage)."""

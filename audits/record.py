@@ -8,16 +8,18 @@ what it was computed and is never compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from audits import limits
+from audits.design import Design
+from audits.faces import Faces
 from audits.statistics.estimate import Estimate
 from contracts.canonical import canonical
 from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
-from ledger.snapshot import Level, ProvenanceCount, Scope, SegmentRow
+from ledger.snapshot import Level, ProvenanceCount, Scope, SegmentRow, Selection, Snapshot
 from ledger.statement import AUDIT, Statement, Subject
 
 PARTS = ("design", "flow", "provenance", "estimates", "tables", "verdicts", "limits")
@@ -74,6 +76,53 @@ class AuditResult:
     def result_bytes(self) -> bytes:
         """The canonical bytes that a re-run has to give again."""
         return canonical(self.result)
+
+
+def schema(audit: str) -> str:
+    """The id of the shape of an audit's result."""
+    return f"ledger.audit.{audit}.v1"
+
+
+def audit_result(
+    snapshot: Snapshot,
+    design: Design,
+    selection: Selection,
+    faces: Faces,
+    *,
+    estimates: Mapping[str, Estimate],
+    tables: Mapping[str, Any],
+    verdicts: Mapping[str, Any],
+    said: Sequence[limits.Limit],
+    roles: Sequence[str] | None = None,
+    shortfall: CannotAnswerError | None = None,
+) -> AuditResult:
+    """What a transport-family audit concluded from the faces of a selection that was gone through.
+
+    `roles` names the arms of the selection where they are not those of the design. `shortfall` is, unless
+    given, that of the flow.
+    """
+    names = design.roles if roles is None else tuple(roles)
+    result = {
+        "design": design.as_json(),
+        "flow": faces.flow.as_json(names),
+        "provenance": provenance(design.scope, selection.provenance),
+        "estimates": {
+            name: estimate_fields(estimate, primary=name == design.primary)
+            for name, estimate in estimates.items()
+        },
+        "tables": dict(tables),
+        "verdicts": {**verdicts, "layout_balance": faces.balance.as_json()},
+        "limits": limits.as_json(said),
+    }
+    return AuditResult(
+        audit=design.audit,
+        schema=schema(design.audit),
+        result=result,
+        head=Head(snapshot.origin, snapshot.size, snapshot.root),
+        segments=tuple(SegmentSubject.of(row) for row in selection.used_segments),
+        channels={role: arm.channel for role, arm in zip(design.roles, design.scope.arms, strict=True)},
+        shortfall=faces.flow.shortfall if shortfall is None else shortfall,
+    )
 
 
 def statement(audit: AuditResult, *, versions: Mapping[str, str], time: str) -> Statement:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from audits.arms import called
 from audits.flow import AcquisitionFlow, Flow
 from contracts.errors import CannotAnswerError
 from ledger.snapshot import LEVEL, Arm, Level, ProvenanceCount, Selection
@@ -31,7 +32,7 @@ def shortfall(
     if named:
         return _one_acquisition(max(named, key=lambda a: a.alone), selection)
     first = flow.excluded[0] if flow.excluded else None
-    names = [_called(arm) for arm in arms]
+    names = [called(arm) for arm in arms]
     return CannotAnswerError(
         f"none of {flow.transitions:,} transitions is complete",
         code="empty-cohort",
@@ -43,7 +44,7 @@ def shortfall(
 
 def _no_scores(arm: Arm) -> CannotAnswerError:
     return CannotAnswerError(
-        f"no scores of channel {_called(arm)} in scope",
+        f"no scores of channel {called(arm)} in scope",
         code="no-scores",
         next_step="see `ledger acquisition list`, and check --where, --acquisition and --at",
     )
@@ -71,13 +72,8 @@ def _one_acquisition(worst: AcquisitionFlow, selection: Selection) -> CannotAnsw
         if name != worst.acquisition
     ]
     return CannotAnswerError(
-        f"acquisition {worst.acquisition} of channel {_called(arm)} alone leaves no transition complete",
+        f"acquisition {worst.acquisition} of channel {called(arm)} alone leaves no transition complete",
         code="acquisition-empties",
         got=f"{worst.lacking:,} transitions without it, {worst.alone:,} of them complete otherwise",
         next_step="leave it out with " + " ".join(others),
     )
-
-
-def _called(arm: Arm) -> str:
-    """A channel, with its view source where that is not its own."""
-    return arm.channel.name if arm.view_source == "own" else f"{arm.channel.name}:{arm.view_source}"

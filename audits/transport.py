@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from audits import limits
-from audits.design import RESAMPLES, SEED, Design, Weights
+from audits.design import RESAMPLES, SEED, Design, Weights, scope_of
+from audits.donor_map import DonorMap
+from audits.equivalence import band_of, equivalence
 from audits.faces import UNKNOWN, Faces, assemble
 from audits.identification import Identification, identification
 from audits.label_masses import LabelMasses
-from audits.record import AuditResult, Head, SegmentSubject, estimate_fields, provenance
+from audits.record import AuditResult, audit_result
 from audits.statistics import auc, verdicts
 from audits.statistics.cohort import Cohort
 from audits.statistics.estimate import Estimate
@@ -24,13 +26,10 @@ from audits.transport_estimates import AUC_IDS, EQUAL_TARGET, Pair, Progress, es
 from audits.transport_tables import ROLES, empty_tables, repeats, tables
 from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
-from ledger.snapshot import Arm, Level, Scope, Snapshot
+from ledger.snapshot import Arm, Level, Snapshot, TrajectoryRange
 
 AUDIT = "transport"
-SCHEMA = "ledger.audit.transport.v1"
 PRIMARY = "interaction"
-# Between the fewest clusters that carry a verdict and this many, percentile intervals are too short.
-FEW_CLUSTERS = 20
 
 
 @dataclass(frozen=True)
@@ -66,13 +65,8 @@ def transport(
     `acquisitions` restricts a channel (by fingerprint; None: every channel) to those named.
     """
     channels = [c if isinstance(c, Channel) else snapshot.book.resolve(c) for c in (ref, alt)]
-    scope = Scope(
-        kind="transport",
-        arms=tuple(Arm(channel) for channel in channels),
-        where=tuple(sorted((column, tuple(sorted(set(v)))) for column, v in (where or {}).items())),
-        acquisitions=tuple(sorted(set(acquisitions), key=lambda pair: (pair[0] or "", pair[1]))),
-        require=require,
-    )
+    arms = [Arm(channel) for channel in channels]
+    scope = scope_of(arms, where=where, acquisitions=acquisitions, require=require)
     types = None if target_types is None else tuple(sorted(target_types))
     design = Design(
         audit=AUDIT,
@@ -89,36 +83,30 @@ def transport(
 
 
 def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None) -> TransportResult:
-    """Run a design, new or read back from a record."""
+    """Run the design of a transport audit or a contrast, new or read back from a record."""
     selection = snapshot.select(design.scope)
-    masses = LabelMasses(len(ROLES))
-    faces = assemble(selection, observe=masses.add)
+    masses, donors = LabelMasses(len(ROLES)), DonorMap(design.scope.arms)
+
+    def observe(part: TrajectoryRange) -> None:
+        masses.add(part)
+        donors.add(part)
+
+    faces = assemble(selection, observe)
     pair = Pair(faces)
     cohort = Cohort(faces.cluster, len(faces.trajectories), seed=design.seed, resamples=design.resamples)
     types = target_types(faces, design.target_types)
-    found = estimates(pair, cohort, types, progress)
+    found = estimates(pair, cohort, types, progress, band=band_of(design))
     outcome = _auc(pair, cohort)
-    counted = selection.provenance
     identified = identification(design, faces, selection)
-    result = {
-        "design": design.as_json(),
-        "flow": faces.flow.as_json(ROLES),
-        "provenance": provenance(design.scope, counted),
-        "estimates": {
-            name: estimate_fields(estimate, primary=name == design.primary)
-            for name, estimate in (found | _auc_estimates(outcome)).items()
-        },
-        "tables": _tables(pair, cohort, types, found, outcome, masses),
-        "verdicts": _verdicts(found, identified),
-        "limits": limits.as_json(_limits(faces, types, outcome, identified)),
-    }
-    audit = AuditResult(
-        audit=AUDIT,
-        schema=SCHEMA,
-        result=result,
-        head=Head(snapshot.origin, snapshot.size, snapshot.root),
-        segments=tuple(SegmentSubject.of(row) for row in selection.used_segments),
-        channels={role: arm.channel for role, arm in zip(ROLES, design.scope.arms, strict=True)},
+    audit = audit_result(
+        snapshot,
+        design,
+        selection,
+        faces,
+        estimates=found | _auc_estimates(outcome),
+        tables=_tables(pair, cohort, types, found, outcome, masses) | donors.table(ROLES, faces),
+        verdicts=_verdicts(found, identified) | equivalence(found, design),
+        said=_limits(faces, types, outcome, identified),
         shortfall=_shortfall(faces, identified),
     )
     return TransportResult(audit, pair)
@@ -192,10 +180,7 @@ def _limits(
     faces: Faces, types: TargetTypes, outcome: auc.Auc | None, identified: Identification | None
 ) -> list[limits.Limit]:
     """The limits of every audit, then those of this one."""
-    said = [*limits.COMMON, limits.COMPLETE_CASES]
-    clusters = len(faces.trajectories)
-    if 1 < clusters < FEW_CLUSTERS:
-        said.append(limits.few_clusters(clusters))
+    said = limits.of_cohort(len(faces.trajectories))
     if types.types is not None and len(faces):
         said.append(limits.POST_HOC_WEIGHTS)
     if outcome is None:

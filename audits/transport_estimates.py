@@ -59,9 +59,14 @@ class Pair:
 
 
 def estimates(
-    pair: Pair, cohort: Cohort, types: TargetTypes, progress: Progress | None = None
+    pair: Pair,
+    cohort: Cohort,
+    types: TargetTypes,
+    progress: Progress | None = None,
+    *,
+    band: float | None = None,
 ) -> dict[str, Estimate]:
-    """Every estimate of the pair but AUC, by its id."""
+    """Every estimate of the pair but AUC, by its id; an equivalence `band` is that of the interaction."""
     if not cohort.rows:
         return dict.fromkeys(_ids(pair.faces.layouts), Estimate(None, 0, 0, reason=Reason.EMPTY_COHORT))
     statistics = _means(pair)
@@ -70,7 +75,8 @@ def estimates(
     statistics["interaction.trimmed10"] = Trimmed(ordered)
     weighted = {name + EQUAL_TARGET: types.mean(vector) for name, vector in pair.weighted.items()}
     statistics |= {name: mean for name, mean in weighted.items() if mean is not None}
-    found = cohort.evaluate(statistics, progress=progress)
+    bands = {} if band is None else {"interaction": band}
+    found = cohort.evaluate(statistics, bands=bands, progress=progress)
     uncomputed = Estimate(None, cohort.rows, cohort.clusters, reason=Reason.TOO_MANY_TYPES)
     return found | {name: uncomputed for name, mean in weighted.items() if mean is None}
 

@@ -16,15 +16,24 @@ SIDE_TWICE = "side-twice"
 SIDE_INCOMPLETE = "side-incomplete"
 STATE_NOT_FROZEN = "state-not-frozen"
 CANDIDATES_NOT_FROZEN = "candidates-not-frozen"
+VIEW_NOT_FROZEN = "view-not-frozen"
 # In the order in which a transition's first reason is looked for.
-FACE_CODES = (ACQUISITION_MISSING, SIDE_INCOMPLETE, SIDE_TWICE, STATE_NOT_FROZEN, CANDIDATES_NOT_FROZEN)
+FACE_CODES = (
+    ACQUISITION_MISSING,
+    SIDE_INCOMPLETE,
+    SIDE_TWICE,
+    STATE_NOT_FROZEN,
+    CANDIDATES_NOT_FROZEN,
+    VIEW_NOT_FROZEN,
+)
 
 
 class FaceModel(pp.DataFrameModel):
     """Every arm and acquisition in scope once, each side complete, all over the same frozen inputs.
 
     `wanted` (arm, acquisition) pairs are in scope and `pairs` of them are here, in `sides` rows;
-    `incomplete` sides, and the number of different digests of each input (absent ones not counted).
+    `incomplete` sides, and the number of different digests of each input (absent ones not counted); of
+    views, the most that arms which must show the same one show at one endpoint.
     """
 
     wanted: pl.UInt32
@@ -34,6 +43,7 @@ class FaceModel(pp.DataFrameModel):
     states_before: pl.UInt32
     states_after: pl.UInt32
     candidate_sets: pl.UInt32
+    views: pl.UInt32
 
     @pp.dataframe_check(error=ACQUISITION_MISSING, n_failure_cases=N_FAILURE_CASES)
     @classmethod
@@ -58,6 +68,11 @@ class FaceModel(pp.DataFrameModel):
     @pp.check("candidate_sets", error=CANDIDATES_NOT_FROZEN, n_failure_cases=N_FAILURE_CASES)
     @classmethod
     def one_candidate_set(cls, data: PolarsData) -> pl.LazyFrame:
+        return data.lazyframe.select(pl.col(data.key) <= 1)
+
+    @pp.check("views", error=VIEW_NOT_FROZEN, n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def one_view(cls, data: PolarsData) -> pl.LazyFrame:
         return data.lazyframe.select(pl.col(data.key) <= 1)
 
     class Config:

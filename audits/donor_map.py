@@ -1,0 +1,52 @@
+"""Whose view each transition was shown, for the arms that take the view of any donor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from audits.faces import Faces
+from ledger.snapshot import ANY_DONOR, Arm, TrajectoryRange
+
+_MARK = "donor:"
+
+
+class DonorMap:
+    """Collects the donors of a selection range by range."""
+
+    def __init__(self, arms: Sequence[Arm]) -> None:
+        self._found: dict[int, dict[tuple[str, int], str]] = {
+            index: {} for index, arm in enumerate(arms) if arm.view_source == ANY_DONOR
+        }
+
+    def add(self, part: TrajectoryRange) -> None:
+        """Take the donors of one range."""
+        arm = np.asarray(part.entries["arm"].to_numpy())
+        for index, donors in self._found.items():
+            rows = part.entries.filter(pa.array(arm == index))
+            named = rows.select(["trajectory_id", "step", "view_source"]).group_by(
+                ["trajectory_id", "step", "view_source"]
+            )
+            for row in named.aggregate([]).to_pylist():
+                donors[row["trajectory_id"], row["step"]] = row["view_source"].removeprefix(_MARK)
+
+    def table(self, roles: Sequence[str], faces: Faces) -> dict[str, Any]:
+        """The donor of every complete transition by arm, as [trajectory, step, donor]; nothing without one.
+
+        A complete transition has one donor: with several it was left out.
+        """
+        if not self._found:
+            return {}
+        transitions = [
+            (faces.trajectories[cluster], step)
+            for cluster, step in zip(faces.cluster.tolist(), faces.step.tolist(), strict=True)
+        ]
+        return {
+            "donors": {
+                roles[index]: [[name, step, donors[name, step]] for name, step in transitions]
+                for index, donors in self._found.items()
+            }
+        }
