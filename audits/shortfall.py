@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from audits.arms import called
-from audits.flow import AcquisitionFlow, Flow
+from audits.flow import PROVENANCE, AcquisitionFlow, Flow
 from contracts.errors import CannotAnswerError
 from ledger.snapshot import LEVEL, Arm, Level, ProvenanceCount, Selection
 
@@ -26,12 +26,13 @@ def shortfall(
     if empty:
         return _no_scores(arms[empty[0]])
     provenance = selection.provenance
-    if provenance.entries_out[LEVEL] and not all(kept):
+    first = flow.excluded[0] if flow.excluded else None
+    commonest = first.reason if first else ""
+    if provenance.entries_out[LEVEL] and (not all(kept) or commonest == PROVENANCE + LEVEL):
         return _level(provenance, selection.scope.require)
     named = [a for a in flow.by_acquisition if a.alone and len(selection.acquisitions[arms[a.arm]]) > 1]
     if named:
         return _one_acquisition(max(named, key=lambda a: a.alone), selection)
-    first = flow.excluded[0] if flow.excluded else None
     names = [called(arm) for arm in arms]
     return CannotAnswerError(
         f"none of {flow.transitions:,} transitions is complete",

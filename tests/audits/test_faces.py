@@ -450,6 +450,16 @@ class TestShortfall:
         assert "request_hash 16" in str(error)
         assert "--require declared" in str(error)
 
+    def test_a_level_that_too_few_entries_reach_to_complete_anything(self):
+        count = ProvenanceCount(entries_in=16)
+        count.entries_out[LEVEL] = 1
+        count.levels |= {Level.DECLARED: 1, Level.BOUND: 15}
+        rows = face()
+        rows[-1]["rule"] = LEVEL
+        error = faces(rows, provenance=count).flow.shortfall
+        assert error.code == "level-not-reached"
+        assert "declared 1, bound 15" in str(error)
+
     def test_one_acquisition_that_empties_the_cohort_on_its_own(self):
         named = (("main",), ("main", "second", "third"))
         rows = [
