@@ -19,7 +19,7 @@ from contracts.digest import sha256_digest
 from contracts.errors import CannotAnswerError, LedgerError, StorageError, VerificationError
 from ledger import durable, envelope, log, pin, repair, seal
 from ledger.event_types import AcquisitionEvent, AuditEvent
-from ledger.home import Home, read
+from ledger.home import Home, init, read
 from ledger.index import Index
 from ledger.ingest import ingest
 from ledger.keys import SigningKey
@@ -423,7 +423,7 @@ def test_a_stored_head_that_its_note_does_not_state_is_a_catalog_problem(place: 
 
 def test_another_first_key_is_not_the_pinned_one(place: Place, tmp_path: Path) -> None:
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path / "elsewhere")
-    other = place_with_channels(tmp_path / "other").home
+    other = init(tmp_path / "other" / ".ledger", origin="test-log")
     os.environ["XDG_CONFIG_HOME"] = str(place.config)
     report = verify(other)
     assert report.findings[0].kind == "signature"
