@@ -69,7 +69,7 @@ def store(
 
     progress("write", 0, total)
     acquired = [AcquisitionEvent(name, TRANSPORT.kind) for name in new.acquisitions(known)]
-    written = segments.write(new.admitted, TRANSPORT, objects, progress=wrote)
+    written = segments.write(new.admitted, TRANSPORT, objects, in_order=True, progress=wrote)
     events: list[Event] = [
         *acquired,
         *(segment_event(segment, TRANSPORT.kind, CONTRACT, sources) for segment in written),

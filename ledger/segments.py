@@ -10,14 +10,16 @@ rows written elsewhere may give another file but never another root.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contracts.digest import blake3_digest, unpack
+from contracts.order import dense
 from contracts.schema import TYPES, SegmentSchema
 from ledger.objects import Objects
 from ledger.pages import entries_root, page_leaves, plain
@@ -28,6 +30,12 @@ GROUP_ROWS = 131_072
 SOURCE_FILE = pa.field("source_file", pa.int32())
 SOURCE_ROW = pa.field("source_row", pa.int64())
 Folder = str  # "segments" or "refusals"
+
+
+class _Covered(TypedDict):
+    trajectories: int
+    scope: tuple[tuple[str | None, str, int], ...]
+    sources: Mapping[int, int]
 
 
 def object_name(folder: Folder, digest: str, suffix: str) -> str:
@@ -74,14 +82,16 @@ def write(
     *,
     folder: Folder = "segments",
     cut: bool = True,
+    in_order: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> list[WrittenSegment]:
     """Sorts, cuts, hashes and stores a call's rows; every object is durable when this returns.
 
-    `table` has the schema's columns, `source_file` and `source_row`; without `cut` its rows become one
-    segment however many they are. `progress` is told rows written.
+    `table` has the schema's columns, `source_file` and `source_row`, and is not sorted again when it is
+    `in_order`; without `cut` its rows become one segment however many they are. `progress` is told rows
+    written.
     """
-    table = sort(table, schema)
+    table = table if in_order else sort(table, schema)
     step = SEGMENT_ROWS if cut else max(table.num_rows, 1)
     return [
         _write_one(table.slice(start, step), schema, objects, folder, progress)
@@ -103,9 +113,11 @@ def _write_one(
     folder: Folder,
     progress: Callable[[int], None] | None,
 ) -> WrittenSegment:
-    file, leaves = _encode(table, schema, progress)
+    with ThreadPoolExecutor(2) as beside:
+        row_bytes = beside.submit(encode_rows, table)
+        covered = beside.submit(_covered, table, schema)
+        file, leaves = _encode(table, schema, beside, progress)
     leaf_bytes = b"".join(leaves)
-    row_bytes = encode_rows(table)
     written = WrittenSegment(
         folder=folder,
         schema=schema.id,
@@ -114,36 +126,36 @@ def _write_one(
         root=entries_root(leaves),
         rows=table.num_rows,
         leaves=blake3_digest(leaf_bytes),
-        rows_file=blake3_digest(row_bytes),
+        rows_file=blake3_digest(row_bytes.result()),
         first=_key_at(table, schema, 0),
         last=_key_at(table, schema, table.num_rows - 1),
-        trajectories=_distinct(table.column(schema.key[0])),
-        scope=_scope(table),
-        sources=_sources(table),
+        **covered.result(),
     )
-    for name, data in zip(written.names, (file, leaf_bytes, row_bytes), strict=True):
-        objects.put(name, data)
+    contents = (file, leaf_bytes, row_bytes.result())
+    with ThreadPoolExecutor(len(contents)) as storing:
+        list(storing.map(objects.put, written.names, contents))
     return written
 
 
 def _encode(
-    table: pa.Table, schema: SegmentSchema, progress: Callable[[int], None] | None
+    table: pa.Table,
+    schema: SegmentSchema,
+    beside: ThreadPoolExecutor,
+    progress: Callable[[int], None] | None,
 ) -> tuple[bytes, list[bytes]]:
-    """The Parquet bytes and the leaves, row group by row group; pages are hashed while a group is written."""
+    """The Parquet bytes and the leaves, row group by row group; pages are hashed while groups are written."""
     sink = pa.BufferOutputStream()
-    leaves: list[bytes] = []
-    with (
-        pq.ParquetWriter(sink, _file_schema(schema), **_layout(schema)) as writer,
-        ThreadPoolExecutor(1) as hashing,
-    ):
+    hashed: list[Future[list[bytes]]] = []
+    with pq.ParquetWriter(sink, _file_schema(schema), **_layout(schema)) as writer:
         for start in range(0, table.num_rows, GROUP_ROWS):
             group = _to_write(table.slice(start, GROUP_ROWS), schema)
-            pages = hashing.submit(page_leaves, group, schema)
+            hashed.append(beside.submit(page_leaves, group, schema))
             writer.write_table(group, row_group_size=GROUP_ROWS)
-            leaves += pages.result()
+            if len(hashed) > 1:
+                hashed[-2].result()  # so that no more than two groups are held
             if progress is not None:
                 progress(group.num_rows)
-    return sink.getvalue().to_pybytes(), leaves
+    return sink.getvalue().to_pybytes(), [leaf for leaves in hashed for leaf in leaves.result()]
 
 
 def _layout(schema: SegmentSchema) -> dict[str, object]:
@@ -204,23 +216,27 @@ def _key_at(table: pa.Table, schema: SegmentSchema, row: int) -> tuple[str, int]
     return plain(at.column(first.name), first)[0].as_py(), plain(at.column(second.name), second)[0].as_py()
 
 
-def _distinct(ordered: pa.ChunkedArray) -> int:
-    ranks, _ = label_ranks(ordered)
-    return int(np.count_nonzero(np.diff(ranks))) + 1
+def _covered(table: pa.Table, schema: SegmentSchema) -> _Covered:
+    """How many trajectories the sorted rows have, and rows by channel and acquisition and by file."""
+    ranks, _ = label_ranks(table.column(schema.key[0]))
+    files = np.bincount(table.column(SOURCE_FILE.name).to_numpy())
+    return {
+        "trajectories": int(np.count_nonzero(np.diff(ranks))) + 1,
+        "scope": _scope(table),
+        "sources": {int(file): int(files[file]) for file in np.flatnonzero(files)},
+    }
 
 
 def _scope(table: pa.Table) -> tuple[tuple[str | None, str, int], ...]:
     channel, acquisition = table.column("channel"), table.column("acquisition_id")
-    channels, _ = label_ranks(channel)
+    channels, width = label_ranks(channel)
     acquisitions, radix = label_ranks(acquisition)
-    _, examples, counts = np.unique(channels * radix + acquisitions, return_index=True, return_counts=True)
+    codes, distinct = dense(channels * radix + acquisitions, width * radix)
+    examples = np.zeros(len(distinct), np.int64)
+    examples[codes] = np.arange(len(codes))
+    counts = np.bincount(codes, minlength=len(distinct))
     found = []
     for row, count in zip(examples.tolist(), counts.tolist(), strict=True):
         digest = channel[row].as_py()
         found.append((None if digest is None else unpack(digest), acquisition[row].as_py(), count))
     return tuple(found)
-
-
-def _sources(table: pa.Table) -> Mapping[int, int]:
-    files, counts = np.unique(table.column(SOURCE_FILE.name).to_numpy(), return_counts=True)
-    return dict(zip(files.tolist(), counts.tolist(), strict=True))
