@@ -7,7 +7,7 @@ tables are conveniences that nothing here reads.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contracts.channel import Channel, ChannelBook
@@ -26,6 +26,9 @@ from ledger.heads import CheckedHead
 from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import SegmentRow, read_segment, read_spec
+from ledger.jev_scope import PredictionScope
+from ledger.jev_selection import Predictions
+from ledger.jev_selection import select as select_predictions
 from ledger.keys import PublicKey
 from ledger.objects import Objects, refusal_index_name
 from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
@@ -44,6 +47,8 @@ __all__ = [
     "WHERE",
     "Arm",
     "Level",
+    "PredictionScope",
+    "Predictions",
     "ProvenanceCount",
     "RefusedRow",
     "Scope",
@@ -111,9 +116,7 @@ class Snapshot:
         for arm in scope.arms:
             if self.book.by_fingerprint(arm.channel.fingerprint) is None:
                 raise AssertionError("an arm of a channel from another ledger")
-        for _, acquisition in scope.acquisitions:
-            if acquisition not in self.acquisitions:
-                raise self._unknown(acquisition)
+        self._require(scope.acquisitions)
         refused = (
             side
             for index, event in self._refusals
@@ -121,6 +124,16 @@ class Snapshot:
         )
         readings = RefusedReadings(self._objects, dict(self._refusals))
         return select(scope, self._objects, self.segments, refused, self.revoked, readings)
+
+    def predictions(self, scope: PredictionScope) -> Predictions:
+        """The predictions of a scope, verified as they are read; errors as for `select`."""
+        self._require(scope.acquisitions)
+        return select_predictions(scope, self._objects, self.segments, self.revoked)
+
+    def _require(self, acquisitions: Sequence[tuple[str | None, str]]) -> None:
+        for _, acquisition in acquisitions:
+            if acquisition not in self.acquisitions:
+                raise self._unknown(acquisition)
 
     def _unknown(self, acquisition: str) -> UsageError:
         known = list(self.acquisitions)
