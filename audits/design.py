@@ -115,15 +115,7 @@ class Design:
     def __post_init__(self) -> None:
         if len(self.roles) != len(self.scope.arms):
             raise AssertionError("one role per arm")
-        if not MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
-            raise UsageError(
-                "number of resamples out of range",
-                expected=f"{MIN_RESAMPLES} to {MAX_RESAMPLES}",
-                got=self.resamples,
-                where="--resamples",
-            )
-        if not 0 <= self.seed <= MAX_SEED:
-            raise UsageError("seed out of range", expected="0 to 2^53 - 1", got=self.seed, where="--seed")
+        require_draws(self.resamples, self.seed)
         if self.quoted not in get_args(Weights):
             raise UsageError(
                 "unknown weights", expected=" or ".join(get_args(Weights)), got=self.quoted, where="--weights"
@@ -169,6 +161,19 @@ class Design:
             "method": method(self.audit),
         }
         return made | ({"options": dict(self.options)} if self.options else {})
+
+
+def require_draws(resamples: int, seed: int) -> None:
+    """UsageError for draws that no audit makes."""
+    if not MIN_RESAMPLES <= resamples <= MAX_RESAMPLES:
+        raise UsageError(
+            "number of resamples out of range",
+            expected=f"{MIN_RESAMPLES} to {MAX_RESAMPLES}",
+            got=resamples,
+            where="--resamples",
+        )
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError("seed out of range", expected="0 to 2^53 - 1", got=seed, where="--seed")
 
 
 def parse(value: object, book: ChannelBook) -> Design | None:

@@ -26,8 +26,9 @@ from ledger.heads import CheckedHead
 from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import SegmentRow, read_segment, read_spec
-from ledger.jev_scope import PredictionScope
-from ledger.jev_selection import Predictions
+from ledger.jev_scope import RULES as PREDICTION_RULES
+from ledger.jev_scope import UNDECLARED, GroupCount, PredictionScope
+from ledger.jev_selection import Predictions, Targets
 from ledger.jev_selection import select as select_predictions
 from ledger.keys import PublicKey
 from ledger.objects import Objects, refusal_index_name
@@ -42,10 +43,13 @@ __all__ = [
     "ANY_DONOR",
     "LEVEL",
     "OWN",
+    "PREDICTION_RULES",
     "REVOKED",
     "RULES",
+    "UNDECLARED",
     "WHERE",
     "Arm",
+    "GroupCount",
     "Level",
     "PredictionScope",
     "Predictions",
@@ -55,6 +59,7 @@ __all__ = [
     "SegmentRow",
     "Selection",
     "Snapshot",
+    "Targets",
     "TrajectoryRange",
     "open_snapshot",
 ]
