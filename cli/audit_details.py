@@ -48,11 +48,11 @@ def _tables(result: Fields) -> Iterator[tuple[str, Columns, Rows]]:
     ]  # fmt: skip
     yield from _cohort(tables)
     yield from _optional(tables)
-    yield "sensitivity", PAIR, _flat(tables["sensitivity"])
+    yield "sensitivity", PAIR, _flat(tables.get("sensitivity", {}))
     yield (
         "diagnostics of the mean interaction (planning figures)",
         PAIR,
-        _flat(tables["diagnostics"]),
+        _flat(tables.get("diagnostics", {})),
     )
     yield "verdicts", PAIR, _flat(result["verdicts"])
     yield "design", PAIR, _flat(result["design"])

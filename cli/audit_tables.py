@@ -6,18 +6,18 @@ alt; the first line says which channels they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from audits.wording import estimate, interval, number, reason, undefined
-from cli import render
+from audits.wording import estimate, interval, number, undefined
+from cli import audit_screens, render
+from cli.estimate_table import Fields, estimates, line
 from contracts.findings import shown
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
     from cli.audit_record import Recorded
 
-Fields = Mapping[str, Any]
 NAME = 24  # characters of a channel's name in a heading
 ID = 14  # characters of a trajectory's id in a line
 LABELS = {
@@ -28,7 +28,6 @@ LABELS = {
     "interaction.median": " median",
     "interaction.trimmed10": " trimmed 10 %",
 }
-RATES = ("flip_share", "interaction.negative_share", "auc.ref", "auc.alt")
 SIGNS = ("+", "0", "-")
 
 
@@ -39,29 +38,28 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
     heading = ", ".join(f"{role} {name}" for role, name in names.items())
     level = result["provenance"]["level"]
     out = render.console()
-    _line(f"{audit.audit}: {heading}; level {level}; head {audit.head.size} of {audit.head.origin}")
-    for line in _flow(result):
-        _line(line)
-    _estimates(result, LABELS if not verbose else {name: name for name in result["estimates"]})
-    for line in (*_flips(result), *_sensitivity(result), *_success(result)):
-        _line(line)
+    line(f"{audit.audit}: {heading}; level {level}; head {audit.head.size} of {audit.head.origin}")
+    for text in _flow(result):
+        line(text)
+    body = audit_screens.SCREENS.get(audit.audit)
+    if body is not None:
+        body(result, verbose)
+    else:
+        estimates(result, LABELS if not verbose else {name: name for name in result["estimates"]})
+        for text in (*_flips(result), *_sensitivity(result), *_success(result)):
+            line(text)
     if verbose:
         from cli.audit_details import details
 
         details(result)
     out.print(f"Verdict: {said}")
     _limits(result, verbose=verbose)
-    _line(recorded.text)
+    line(recorded.text)
     if verbose and recorded.logged is not None:
         render.say(f"record {recorded.logged.record}")
     if recorded.logged is not None:
         for warning in recorded.logged.warnings:
             render.say(f"warning: {warning}", stderr=True)
-
-
-def _line(text: str) -> None:
-    """One line, cut where it would wrap."""
-    render.console().print(text, overflow="ellipsis", no_wrap=True)
 
 
 def _flow(result: Fields) -> Iterator[str]:
@@ -84,44 +82,6 @@ def _flow(result: Fields) -> Iterator[str]:
 def _first(examples: Sequence[str]) -> str:
     """The transition of the first example; its cell stands in the record and in `--verbose`."""
     return f" ({shown(examples[0].partition(':')[0], 2 * ID)})" if examples else ""
-
-
-def _estimates(result: Fields, labels: Mapping[str, str]) -> None:
-    """Estimates with both intervals and the verdict, one line each; none of a cohort without transitions."""
-    from rich.table import Table
-
-    primary = result["estimates"][result["design"]["primary"]]
-    if primary["value"] is None:
-        _line(f"all estimates are {undefined(primary['reason'])}")
-        return
-    grid = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    grid.add_column("mean over transitions", no_wrap=True)
-    grid.add_column("value", justify="right", no_wrap=True)
-    grid.add_column("95 % percentile", no_wrap=True)
-    grid.add_column("95 % t", no_wrap=True)
-    grid.add_column("verdict")
-    named = {
-        label: result["estimates"][name] for name, label in labels.items() if name in result["estimates"]
-    }
-    for label, fields in named.items():
-        grid.add_row(label, *_cells(fields, signed=label not in RATES))
-    render.console().print(grid)
-    reasons = dict.fromkeys(f["reason"] for f in named.values() if f.get("reason"))
-    if reasons:
-        _line("undefined: " + "; ".join(reason(code) for code in reasons))
-
-
-def _cells(fields: Fields, *, signed: bool) -> tuple[str, str, str, str]:
-    """Value, both intervals and verdict; the reasons of what is undefined stand below the table."""
-    ends, student = fields["ci95"], fields.get("ci95_t")
-    marks = [name for name in ("fragile", "mc_sensitive") if fields.get(name)]
-    verdict = fields.get("verdict") or ("undefined" if fields.get("reason") else "")
-    return (
-        "undefined" if fields["value"] is None else number(fields["value"], signed=signed),
-        "undefined" if ends is None else interval(ends, signed=signed),
-        interval(student, signed=signed) if student else "",
-        ", ".join(part for part in (verdict, *marks) if part),
-    )
 
 
 def _flips(result: Fields) -> Iterator[str]:
