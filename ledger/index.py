@@ -68,7 +68,11 @@ class Index:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = open_readonly(path)
-        self.size = self.head().size
+        try:
+            self.size = self.head().size
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def open(cls, home: Home) -> Index:

@@ -288,4 +288,5 @@ class Objects:
             )  # fmt: skip
         # A process that died between rename and directory sync may have left the name undurable.
         durable.sync(target.parent)
-        os.utime(target)
+        with suppress(PermissionError):  # somebody else's file: a commit still looks whether it is there
+            os.utime(target)
