@@ -39,20 +39,6 @@ class Fields:
             raise self.wrong(key, "text", value)
         return value
 
-    def optional_text(self, key: str) -> str | None:
-        """A text or null."""
-        value = self.take(key)
-        if value is not None and not isinstance(value, str):
-            raise self.wrong(key, "text or null", value)
-        return value
-
-    def optional_truth(self, key: str) -> bool | None:
-        """True, false or null."""
-        value = self.take(key)
-        if value is not None and not isinstance(value, bool):
-            raise self.wrong(key, "true, false or null", value)
-        return value
-
     def whole(self, key: str) -> int:
         """An integer that is not negative."""
         value = self.take(key)

@@ -137,11 +137,6 @@ class Objects:
         """Whether a regular file stands under that name."""
         return self.path(name).is_file()
 
-    def size(self, name: str) -> int:
-        """The length of an object in bytes."""
-        with self.open(name) as file:
-            return os.fstat(file.fileno()).st_size
-
     def open(self, name: str) -> BinaryIO:
         """An object for reading; raises StorageError `missing-object` when it is not there."""
         path = self.path(name)

@@ -12,7 +12,7 @@ from alembic.runtime.migration import MigrationContext
 from migrations.engine import engine
 
 
-def upgrade(url: str, revision: str = "head") -> None:
+def upgrade(url: str) -> None:
     """Creates or extends the tables of the catalog at `url`, all or nothing; never touches a row.
 
     Raises alembic's CommandError for a catalog at a revision this version does not know.
@@ -23,7 +23,7 @@ def upgrade(url: str, revision: str = "head") -> None:
             config = Config()
             config.set_main_option("script_location", str(Path(__file__).parent))
             config.attributes["connection"] = connection
-            command.upgrade(config, revision)
+            command.upgrade(config, "head")
     finally:
         made.dispose()
 
