@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audits import limits
+from audits import limits, stored_success
 from audits.design import RESAMPLES, SEED, Design, Weights, scope_of
 from audits.donor_map import DonorMap
 from audits.equivalence import band_of, equivalence
-from audits.faces import UNKNOWN, Faces, assemble
+from audits.faces import Faces, assemble
 from audits.identification import Identification, identification
 from audits.label_masses import LabelMasses
 from audits.record import AuditResult, audit_result
@@ -22,7 +22,7 @@ from audits.statistics import auc, verdicts
 from audits.statistics.cohort import Cohort
 from audits.statistics.estimate import Estimate
 from audits.target_types import TargetTypes, target_types
-from audits.transport_estimates import AUC_IDS, EQUAL_TARGET, Pair, Progress, estimates
+from audits.transport_estimates import EQUAL_TARGET, Pair, Progress, estimates
 from audits.transport_tables import ROLES, empty_tables, repeats, tables
 from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
@@ -96,32 +96,20 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
     cohort = Cohort(faces.cluster, len(faces.trajectories), seed=design.seed, resamples=design.resamples)
     types = target_types(faces, design.target_types)
     found = estimates(pair, cohort, types, progress, band=band_of(design))
-    outcome = _auc(pair, cohort)
+    outcome = stored_success.paired(faces, cohort, pair.ref, pair.alt)
     identified = identification(design, faces, selection)
     audit = audit_result(
         snapshot,
         design,
         selection,
         faces,
-        estimates=found | _auc_estimates(outcome),
+        estimates=found | stored_success.estimates(outcome),
         tables=_tables(pair, cohort, types, found, outcome, masses) | donors.table(ROLES, faces),
         verdicts=_verdicts(found, identified) | equivalence(found, design),
         said=_limits(faces, types, outcome, identified),
         shortfall=_shortfall(faces, identified),
     )
     return TransportResult(audit, pair)
-
-
-def _auc(pair: Pair, cohort: Cohort) -> auc.Auc | None:
-    """AUC of stored success, None where no trajectory of the cohort stores any."""
-    success = pair.faces.success
-    if not (success != UNKNOWN).any():
-        return None
-    return auc.paired(cohort, pair.ref, pair.alt, success)
-
-
-def _auc_estimates(outcome: auc.Auc | None) -> dict[str, Estimate]:
-    return {} if outcome is None else dict(zip(AUC_IDS, (outcome.ref, outcome.alt, outcome.gap), strict=True))
 
 
 def _tables(
@@ -139,13 +127,7 @@ def _tables(
         if repeated:
             made["repeatability"] = repeated
     if outcome is not None:
-        made["auc"] = {
-            "direction": "auc.ref minus auc.alt; a higher gain is read as success",
-            "positives": outcome.positives,
-            "negatives": outcome.negatives,
-            "trajectories_without_success": outcome.without_success,
-            "delong_se": outcome.delong_se,
-        }
+        made["auc"] = stored_success.table(outcome)
     if masses.present:
         made["label_mass"] = dict(zip(ROLES, masses.tables(), strict=True))
     return made
@@ -183,10 +165,7 @@ def _limits(
     said = limits.of_cohort(len(faces.trajectories))
     if types.types is not None and len(faces):
         said.append(limits.POST_HOC_WEIGHTS)
-    if outcome is None:
-        said.append(limits.absent(", ".join(AUC_IDS), "no complete transition stores success"))
-    elif outcome.without_success:
-        said.append(limits.fewer_trajectories(", ".join(AUC_IDS), outcome.without_success))
+    said += stored_success.notes(outcome)
     if identified is not None and identified.found is not None:
         said.append(limits.REFUSED_READINGS)
     if all(len(names) < 2 for names in faces.acquisitions):

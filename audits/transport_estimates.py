@@ -17,7 +17,6 @@ from audits.target_types import TargetTypes
 
 Progress = Callable[[int, int], None]
 EQUAL_TARGET = "@equal-target"
-AUC_IDS = ("auc.ref", "auc.alt", "auc_gap")
 
 
 @dataclass(frozen=True)
