@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -54,16 +54,24 @@ def channel_specs(folder: Path) -> list[Path]:
     return paths
 
 
-def scores(entries: int, *, shuffled: bool = True, trajectories: tuple[int, int] | None = None) -> pa.Table:
+Order = Literal["requests", "rows", "sorted"]
+
+
+def scores(
+    entries: int, *, order: Order = "requests", trajectories: tuple[int, int] | None = None
+) -> pa.Table:
     """About `entries` entries (whole trajectories), or those of trajectories [start, stop) of them.
 
-    A row's values depend on which entry it is and on nothing else, so parts of a file add up to it.
+    Rows stand as a collector writes them that has many requests under way: requests in no order, the
+    candidates of one together; or shuffled row by row, or in canonical order. A row's values depend on
+    which entry it is and on nothing else, so parts of a file add up to it.
     """
     total = max(entries // PER_TRAJECTORY, 1)
     first, last = trajectories or (0, total)
     number = np.arange(first * PER_TRAJECTORY, last * PER_TRAJECTORY)
-    if shuffled:
-        number = number[np.random.default_rng(SEED).permutation(len(number))]
+    if order != "sorted":
+        together = CANDIDATES if order == "requests" else 1
+        number = np.random.default_rng(SEED).permutation(number.reshape(-1, together)).ravel()
     rest, candidate = np.divmod(number, CANDIDATES)
     rest, layout = np.divmod(rest, LAYOUTS)
     rest, channel = np.divmod(rest, CHANNELS)
@@ -145,10 +153,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--entries", type=int, default=1_000_000)
-    parser.add_argument("--sorted", action="store_true", help="in canonical order instead of shuffled")
+    parser.add_argument("--order", choices=get_args(Order), default="requests")
     given = parser.parse_args()
     channel_specs(given.folder / "channels")
-    write(given.folder / "scores.parquet", given.entries, shuffled=not given.sorted)
+    write(given.folder / "scores.parquet", given.entries, order=given.order)
 
 
 if __name__ == "__main__":

@@ -90,8 +90,6 @@ def ingest(
     A dry run needs no `key` and ends the same way as the real one. `wait` is how many seconds another writer
     may take. `progress` hears the phases read (files), write (rows) and log.
     """
-    if not dry_run:
-        _load("ledger.log")
     with Index.open(home) as index:
         book = index.channels()
     staged = [stage(path, None if dry_run else home.objects.staging()) for path in paths]
@@ -119,7 +117,7 @@ def ingest(
 def _scores(
     home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
 ) -> Call:
-    _load("ledger.ingest_scores")
+    _load("ledger.ingest_scores", *([] if options.dry_run else ["ledger.log"]))
     files = []
     for number, item in enumerate(staged):
         progress("read", number, len(staged))
@@ -144,9 +142,9 @@ _KINDS: Mapping[str, Callable[[Home, Sequence[Staged], ChannelBook, Options, Pro
 }
 
 
-def _load(module: str) -> None:
-    """Starts to import a module; whoever imports it next waits for the rest."""
-    Thread(target=import_module, args=(module,), daemon=True).start()
+def _load(*modules: str) -> None:
+    """Starts to import modules one after another; whoever imports one meanwhile waits for the rest of it."""
+    Thread(target=lambda: [import_module(module) for module in modules], daemon=True).start()
 
 
 def _one_kind(staged: Sequence[Staged], kind: str | None) -> str:
