@@ -1,0 +1,146 @@
+"""Does one answer depend on what else a request asks? The audit of before/after pairs of predictions.
+
+Flips, ties, changed actions and accuracies by year and by series (channel, intervention, mode), paired
+differences between the series, and which flips outlive a change of precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from audits import limits
+from audits.jev_design import AUDIT, JevDesign
+from audits.jev_estimates import PRIMARY, Judged, Progress, Skipped, estimates, judge
+from audits.jev_flow import flow, provenance, shortfall
+from audits.jev_limits import CLAIMED_MASS, JEV, NO_EVENTS, PRECISION, few_queries, not_compared
+from audits.jev_precision import diagnosis
+from audits.jev_series import Series, series_of, years_of
+from audits.jev_tables import claimed, tables
+from audits.record import AuditResult, Head, SegmentSubject, estimate_fields
+from audits.statistics.estimate import Estimate, Reason
+from contracts.channel import Channel
+from contracts.errors import CannotAnswerError
+from ledger.snapshot import Predictions, Snapshot
+
+SCHEMA = "ledger.audit.jev.v1"
+# Below the first a percentile interval carries no verdict; below the second it is known to be too short.
+FEWEST, FEW = 10, 20
+
+
+def run(snapshot: Snapshot, design: JevDesign, *, progress: Progress | None = None) -> AuditResult:
+    """Run a design, new or read back from a record."""
+    found = snapshot.predictions(design.scope)
+    series = series_of(found.groups, snapshot.book)
+    short = shortfall(found, series, snapshot.book)
+    made: dict[str, Any] = {"estimates": {}, "tables": {}, "verdicts": {}}
+    said = list(JEV)
+    if short is None:
+        try:
+            made, more = _answers(found, series, design, progress)
+            said += more
+        except CannotAnswerError as error:
+            short = error
+    result = {
+        "design": design.as_json(),
+        "flow": flow(found, snapshot.book),
+        "provenance": provenance(design.scope, found.groups, snapshot.book),
+        **made,
+        "limits": limits.as_json(said),
+    }
+    return AuditResult(
+        audit=AUDIT,
+        schema=SCHEMA,
+        result=result,
+        head=Head(snapshot.origin, snapshot.size, snapshot.root),
+        segments=tuple(SegmentSubject.of(row) for row in found.used_segments),
+        channels=_channels(snapshot, found),
+        shortfall=short,
+    )
+
+
+def _answers(
+    found: Predictions, series: Sequence[Series], design: JevDesign, progress: Progress | None
+) -> tuple[dict[str, Any], list[limits.Limit]]:
+    """Estimates, tables and verdicts, and the limits that come with them."""
+    several = len(series) > 1
+    judged = [
+        judge(each, part, f"{part.year}/{each.label}" if several else str(part.year), design.threshold)
+        for each in series
+        if each.groups
+        for part in years_of(found, each, design.label_order)
+    ]
+    _require_scenarios(judged, design)
+    numbers, skipped = estimates(judged, seed=design.seed, resamples=design.resamples, progress=progress)
+    shown = tables(judged, found, design.label_order, several=several)
+    verdicts: dict[str, Any] = {
+        "flips": {each.prefix: "seen" if _flips(each) else "none_seen" for each in judged}
+    }
+    if design.precision is not None:
+        shown["precision"] = diagnosis(judged, design.precision)
+        verdicts["precision"] = {
+            name: _outlived(row["vanish"], row["both"]) for name, row in shown["precision"].items()
+        }
+    fields = {
+        name: estimate_fields(estimate, primary=".difference." not in name and name.endswith(PRIMARY))
+        for name, estimate in numbers.items()
+    }
+    made = {"estimates": fields, "tables": shown, "verdicts": verdicts}
+    return made, _limits(judged, numbers, skipped, found, design)
+
+
+def _flips(each: Judged) -> int:
+    return sum(each.answers.counts.get(name, 0) for name in PRIMARY)
+
+
+def _outlived(vanish: int, both: int) -> str:
+    """What became of the first channel's flips in the second."""
+    if not vanish and not both:
+        return "no_flips"
+    return "all_vanish" if not both else "some_vanish" if vanish else "none_vanish"
+
+
+def _require_scenarios(judged: Sequence[Judged], design: JevDesign) -> None:
+    """Every scenario asked for is in every series, since one that lacks it would be weighted otherwise."""
+    for each in judged:
+        lacking = [name for name in design.scope.scenarios or () if name not in each.part.scenarios]
+        if lacking:
+            raise CannotAnswerError(
+                f"no predictions of scenario {ascii(lacking[0][:80])[1:-1]}",
+                code="scenario-missing",
+                expected="every scenario of --scenarios in every series and year",
+                where=f"{each.series.label}, {each.part.year}",
+            )
+
+
+def _limits(
+    judged: Sequence[Judged],
+    numbers: dict[str, Estimate],
+    skipped: Sequence[Skipped],
+    found: Predictions,
+    design: JevDesign,
+) -> list[limits.Limit]:
+    said: list[limits.Limit] = []
+    few = [(each.prefix, len(each.queries)) for each in judged if FEWEST <= len(each.queries) < FEW]
+    if few:
+        said.append(few_queries(few))
+    if any(estimate.reason is Reason.ZERO_EVENTS for estimate in numbers.values()):
+        said.append(NO_EVENTS)
+    if design.precision is not None:
+        said.append(PRECISION)
+    if claimed(found):
+        said.append(CLAIMED_MASS)
+    for why in dict.fromkeys(each.why for each in skipped):
+        said.append(not_compared([(each.first, each.second) for each in skipped if each.why == why], why))
+    return said
+
+
+def _channels(snapshot: Snapshot, found: Predictions) -> dict[str, Channel]:
+    """The channels in scope by their labels."""
+    named = dict.fromkeys(count.group.channel for count in found.groups if count.group.channel is not None)
+    channels = [snapshot.book.by_fingerprint(name) for name in named]
+    return {
+        channel.name if channel.version == 1 else channel.reference: channel
+        for channel in channels
+        if channel is not None
+    }
