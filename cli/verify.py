@@ -11,6 +11,7 @@ from cli.words import JsonOption, PublicKeyOption, TrustFirstOption
 
 if TYPE_CHECKING:
     from contracts.errors import VerificationError
+    from ledger.keys import PublicKey
     from ledger.verify import Recompute, Report
 
 FIRST = 10
@@ -33,11 +34,12 @@ def verify(
     from ledger.verify import verify as check
 
     home = state.find_home()
-    recompute = _recompute() if full else None
+    public = state.public_key(key)
+    recompute = _recompute(public, trust_first=trust_first) if full else None
     with render.progress() as progress:
         report = check(
             home,
-            key=state.public_key(key),
+            key=public,
             trust_first=trust_first,
             full=full,
             recompute=recompute,
@@ -54,7 +56,7 @@ def verify(
         raise error
 
 
-def _recompute() -> Recompute:
+def _recompute(key: PublicKey | None, *, trust_first: bool) -> Recompute:
     """How an audit's result is computed again at its own head; imported only where it is asked for."""
     home = state.find_home()
 
@@ -65,7 +67,7 @@ def _recompute() -> Recompute:
 
         statement = parse(payload)
         size = int(statement.subjects[0].name.rpartition("@")[2])
-        return recompute(open_snapshot(home, at=size), statement)
+        return recompute(open_snapshot(home, at=size, key=key, trust_first=trust_first), statement)
 
     return run
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from contracts.digest import blake3_digest
 from contracts.errors import StorageError
-from ledger import catalog, derive, durable, events, heads, lock, pin, publish, tree
+from ledger import catalog, derive, durable, events, heads, lock, pin, publish, seal, tree
 from ledger.event_types import Event, KeyEvent
 from ledger.heads import HEAD_ROLE
 from ledger.home import Home
@@ -95,6 +95,7 @@ def begin(home: Home, key: SigningKey) -> Pin:
     head = Pin(home.origin, str(vkey), note)
     with Index.open(home) as index:
         publish.publish(home.objects, index, head)
+    seal.write(home)
     return head
 
 
@@ -115,6 +116,8 @@ def finish(home: Home, head: Pin) -> tuple[str, ...]:
         with Index.open(home) as index:
             publish.publish(home.objects, index, head)
         durable.crash_point("published")
+        seal.write(home)
+        durable.crash_point("sealed")
         if pin.load(head.origin) != head:
             pin.store(head)
     except StorageError as error:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from contracts.errors import StorageError, TamperError, VerificationError
-from ledger import catalog, durable, heads, lock, log, pin, publish
-from ledger.catalog_file import journal
+from ledger import catalog, durable, heads, lock, log, pin, publish, seal
+from ledger.catalog_file import journal, open_readonly
 from ledger.events import digests_in
 from ledger.heads import CheckedHead
 from ledger.home import Home
@@ -70,12 +71,22 @@ def repair(
             events = [json.loads(row.data) for row in heads.events_in_tree(index, 0, index.size)]
             head = Pin(home.origin, str(checked.vkey), checked.row.note)
             actions += _publish(home, index, checked, head)
+            actions += _seal(home)
             if checked.pin is None or checked.pin.head != checked.head:
                 pin.store(head)
                 actions.append(Action("moved the pin to the head", f"size {head.head.size}"))
         young: list[str] = []
         actions += _clear(home, set(digests_in(events)), time.time() - grace, young)
         return Repair(tuple(actions), tuple(young), tuple(home.objects.strays()))
+
+
+def _seal(home: Home) -> Iterator[Action]:
+    """A seal that a crash left behind is renewed; one that names other bytes is damage, not a crash."""
+    with closing(open_readonly(home.catalog)) as connection:
+        notice = seal.check(connection, home)
+    if notice is not None or seal.read(home) is None:
+        seal.write(home)
+        yield Action("sealed the catalog", seal.SEAL)
 
 
 def _publish(home: Home, index: Index, checked: CheckedHead, head: Pin) -> Iterator[Action]:

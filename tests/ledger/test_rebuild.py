@@ -55,7 +55,7 @@ def test_the_old_catalog_is_kept_aside(place: Place) -> None:
     assert first.kept.read_bytes() == before
     assert {path.name for path in place.home.path.iterdir()} == {
         "catalog.sqlite", "catalog.sqlite.old-1", "catalog.sqlite.old-2", "ledger.toml", "objects",
-        "writer.lock",
+        "writer.lock", "catalog.seal",
     }  # fmt: skip
 
 
