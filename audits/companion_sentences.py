@@ -12,6 +12,9 @@ from audits.wording import estimate, undefined
 
 Fields = Mapping[str, Any]
 Names = Mapping[str, str]
+DEPENDS = "depends_on_weights"
+TURNS = 3  # edges of a pool that the sentence names
+DISTANCE = {"energy": "energy distance", "ks": "Kolmogorov-Smirnov"}
 
 
 def _repeatability(result: Fields, names: Names) -> str:
@@ -28,4 +31,93 @@ def _repeatability(result: Fields, names: Names) -> str:
     )
 
 
-SENTENCES: Mapping[str, Callable[[Fields, Names], str]] = {"repeatability": _repeatability}
+def _pool(result: Fields, names: Names) -> str:
+    pooled, mapped = result["estimates"]["pooled"], result["tables"]["sign_map"]
+    if mapped is None:
+        return f"The pooled gain is {undefined(pooled['reason'])}."
+    shares = ", ".join(f"{share:.3f} {names[role]}" for role, share in result["tables"]["weights"].items())
+    head = f"Pooled as {shares}, the mean gain is {estimate(pooled)}"
+    if mapped["whole"] != DEPENDS:
+        return (
+            f"{head}; the intervals of all components are {mapped['whole']}, and so is every mixture of them."
+        )
+    turns = [edge for edge in mapped["edges"] if edge["turns_at"] is not None]
+    if not turns:
+        return f"{head}; its sign is not stable, because not every component's interval has one strict sign."
+    where = " and ".join(
+        f"weight {edge['turns_at']:.3f} of {names[edge['second']]}" for edge in turns[:TURNS]
+    )
+    more = f" and on {len(turns) - TURNS} more edges" if len(turns) > TURNS else ""
+    return f"{head}; its sign depends on the weights: mixtures turn at {where}{more}."
+
+
+def _mixture(result: Fields, names: Names) -> str:
+    rows = {row["of"]: row for row in result["tables"]["survival"]}
+    value = result["estimates"]["interaction"]
+    if value["value"] is None:
+        return f"The interaction is {undefined(value['reason'])}."
+    said = [_survival("the mean interaction", rows["interaction"])]
+    reversal = rows["strict_mean_reversal"]
+    if reversal["under"]["cohort"] is False:
+        others = [w for w, holds in reversal["under"].items() if holds]
+        found = (
+            f"is supported only under {' and '.join(others)} weights" if others else "is supported under none"
+        )
+        said.append(f"a strict reversal of {names['ref']} and {names['alt']} {found}")
+    else:
+        said.append(_survival(f"the strict reversal of {names['ref']} and {names['alt']}", reversal))
+    return f"{_capital('; '.join(said))}; the weights are post hoc."
+
+
+def _survival(what: str, row: Fields) -> str:
+    """Whether one verdict survives the other weightings, and which of them it does not."""
+    under: Mapping[str, object] = row["under"]
+    own = under["cohort"]
+    verdict = "is supported" if own is True else f"is {own}"
+    if row["survives"] is None:
+        if row["reason"] == "no_strict_verdict":
+            return f"{what} {verdict} under cohort weights, so there is no verdict to survive"
+        missing = " and ".join(weighting for weighting, found in under.items() if found is None)
+        return f"{what} has no verdict under {missing} weights, so its survival is open"
+    others = " and ".join(weighting for weighting in under if weighting != "cohort")
+    if row["survives"]:
+        return f"{what} {verdict} under cohort weights and survives {others} weights"
+    lost = " and ".join(weighting for weighting, found in under.items() if found != own)
+    return f"{what} {verdict} under cohort weights and does not survive {lost} weights"
+
+
+def _redundancy(result: Fields, names: Names) -> str:
+    verdicts = result["verdicts"]["redundancy"]
+    if not verdicts:
+        return f"The distance of the views is {undefined('empty_cohort')}."
+    found: list[str] = []
+    kept: list[str] = []
+    open_ones: list[str] = []
+    for endpoint, tests in verdicts.items():
+        for name, verdict in tests.items():
+            listed = open_ones if verdict is None else found if verdict == "departure_detected" else kept
+            listed.append(f"{DISTANCE[name]} {endpoint}")
+    parts = []
+    if found:
+        parts.append(f"departure from the redundancy benchmark detected ({', '.join(found)})")
+    if kept:
+        parts.append(f"no departure detected ({', '.join(kept)}), which is no support for redundancy")
+    if open_ones:
+        parts.append(f"undefined ({', '.join(open_ones)})")
+    gap = result["estimates"].get("auc_gap")
+    if gap is not None:
+        verdict = gap.get("verdict") or "without a verdict"
+        parts.append(f"paired AUC gap {verdict}, {estimate(gap)}")
+    return f"Between {names['ref']} and {names['alt']}: {'; '.join(parts)}."
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+SENTENCES: Mapping[str, Callable[[Fields, Names], str]] = {
+    "repeatability": _repeatability,
+    "pool": _pool,
+    "mixture": _mixture,
+    "redundancy": _redundancy,
+}
