@@ -117,12 +117,14 @@ def ingest(
 def _scores(
     home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
 ) -> Call:
-    _load("ledger.ingest_scores", *([] if options.dry_run else ["ledger.log"]))
+    rules = Thread(target=_load_rules, args=(options.dry_run,), daemon=True)
+    rules.start()
     files = []
     for number, item in enumerate(staged):
         progress("read", number, len(staged))
         files.append(read_source(item, "transport"))
     progress("read", len(staged), len(staged))
+    rules.join()  # what configures the rules is one for the process, so nothing is judged beside it
     from ledger.ingest_scores import scores_call
 
     return scores_call(home, files, book, options, progress)
@@ -142,9 +144,11 @@ _KINDS: Mapping[str, Callable[[Home, Sequence[Staged], ChannelBook, Options, Pro
 }
 
 
-def _load(*modules: str) -> None:
-    """Starts to import modules one after another; whoever imports one meanwhile waits for the rest of it."""
-    Thread(target=lambda: [import_module(module) for module in modules], daemon=True).start()
+def _load_rules(dry_run: bool) -> None:
+    """Imports what judges, makes it ready, and leaves the import of what records to go on meanwhile."""
+    import_module("ledger.ingest_scores").warm()
+    if not dry_run:
+        Thread(target=import_module, args=("ledger.log",), daemon=True).start()
 
 
 def _one_kind(staged: Sequence[Staged], kind: str | None) -> str:

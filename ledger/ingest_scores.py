@@ -104,6 +104,11 @@ class ScoresCall:
         )
 
 
+def warm() -> None:
+    """Judges no rows at all: pandera makes its checks at their first use, which takes a while."""
+    canonicalise((), ChannelBook(()))
+
+
 def scores_call(
     home: Home, files: Sequence[SourceTable], book: ChannelBook, options: Options, progress: Progress
 ) -> ScoresCall:
