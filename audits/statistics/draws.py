@@ -10,6 +10,7 @@ Source: STATISTICS rule 5; Salmon et al., Parallel random numbers: as easy as 1,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -43,6 +44,14 @@ def counts(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.
     for row, values in zip(found, drawn, strict=True):
         row[:] = np.bincount(values[:clusters], minlength=clusters)
     return found
+
+
+def in_pieces(seed: int, stream: int, clusters: int, replicate: int) -> Iterator[npt.NDArray[np.int64]]:
+    """The clusters one replicate draws, a piece at a time that stays in the processor's cache: int64 each."""
+    generator, _ = _generator(seed, stream, clusters, replicate, replicate + 1)
+    for begin in range(0, clusters, _CHUNK):
+        size = min(_CHUNK, clusters - begin)
+        yield scaled(generator.random_raw(size), clusters).view(np.int64)
 
 
 def batch_size(clusters: int) -> int:

@@ -22,6 +22,7 @@ from audits.statistics.draws import SEED
 from audits.statistics.estimate import Estimate, Reason
 from audits.statistics.jev_outcomes import Outcome, Pairs
 from audits.statistics.moments import Mean
+from audits.statistics.query_cohort import QueryCohort
 from audits.statistics.vectors import Vector, combine
 
 RESAMPLES: Final = 5_000
@@ -114,7 +115,8 @@ class Queries:
 
 def year_cohort(queries: int, year: int, seed: int = SEED, resamples: int = RESAMPLES) -> Cohort:
     """The queries of one year, each its own cluster; the year is the stream of the draws."""
-    return Cohort(np.arange(queries, dtype=np.int32), queries, seed=seed, stream=year, resamples=resamples)
+    clusters = np.arange(queries, dtype=np.int32)
+    return QueryCohort(clusters, queries, seed=seed, stream=year, resamples=resamples)
 
 
 def evaluate(
