@@ -20,7 +20,7 @@ $(VENV)/.product: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.product
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[dev,report]'
 	@touch $@
 
 dev: $(VENV)/.dev
