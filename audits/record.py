@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from audits import limits
+from audits.arms import called
 from audits.design import Design
 from audits.faces import Faces
 from audits.statistics.estimate import Estimate
 from contracts.canonical import canonical
 from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
-from ledger.snapshot import Level, ProvenanceCount, Scope, SegmentRow, Selection, Snapshot
+from ledger.snapshot import Arm, Level, ProvenanceCount, Scope, SegmentRow, Selection, Snapshot
 from ledger.statement import AUDIT, Statement, Subject
 
 PARTS = ("design", "flow", "provenance", "estimates", "tables", "verdicts", "limits")
@@ -71,6 +72,12 @@ class AuditResult:
     def __post_init__(self) -> None:
         if set(self.result) != set(PARTS):
             raise AssertionError(f"a result has the parts {PARTS}")
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What to call each arm: its channel, with its view source where that is not its own."""
+        arms = self.result["design"]["arms"]
+        return {arm["role"]: called(Arm(self.channels[arm["role"]], arm["view_source"])) for arm in arms}
 
     @property
     def result_bytes(self) -> bytes:

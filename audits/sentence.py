@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from audits.wording import estimate, number, reason, undefined
+from audits.companion_sentences import SENTENCES as COMPANIONS
+from audits.family_sentences import SENTENCES as FAMILY
+from audits.wording import equivalence, judged, listed, number, reason, undefined
 
 Fields = Mapping[str, Any]
 SUFFIX = {"cohort": "", "equal-target": "@equal-target"}
@@ -20,8 +22,15 @@ OTHER = {"cohort": "equal-target", "equal-target": "cohort"}
 LOCATIONS = (("interaction.median", "the median"), ("interaction.trimmed10", "the trimmed mean"))
 
 
-def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
-    """What the audit found, with the channels called `ref` and `alt`."""
+def sentence(result: Mapping[str, Any], **names: str) -> str:
+    """What the audit found, with its arms called by `names`, one for each role."""
+    kinds = {**FAMILY, **COMPANIONS}
+    return kinds.get(result["design"]["audit"], _pair)(result, names)
+
+
+def _pair(result: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """What an audit of a reference and an alternative found."""
+    ref, alt = names["ref"], names["alt"]
     verdicts, estimates = result["verdicts"], result["estimates"]
     identification = verdicts.get("identification")
     if identification is not None:
@@ -32,9 +41,10 @@ def sentence(result: Mapping[str, Any], *, ref: str, alt: str) -> str:
     interaction = quoted["interaction"]
     if interaction.get("value") is None:
         return f"{_capital(WEIGHTED[weights])}, the interaction is {undefined(interaction.get('reason'))}."
-    head = f"{_capital(WEIGHTED[weights])}, {_interaction(interaction)}"
+    head = f"{_capital(WEIGHTED[weights])}, {judged('the mean interaction', interaction)}"
     head += _locations(estimates, interaction)
     clauses = [head, _gains(quoted, verdicts["strict_mean_reversal"], suffix, ref, alt)]
+    clauses += equivalence(verdicts.get("equivalence"), "the mean interaction")
     clauses += [*_weak(quoted), *_reweighted(result, weights)]
     return "; ".join(clauses) + "."
 
@@ -53,18 +63,6 @@ def _not_identified(found: Mapping[str, Any], names: Mapping[str, str]) -> str:
     )
 
 
-def _interaction(fields: Fields) -> str:
-    verdict = fields.get("verdict")
-    if verdict in ("positive", "negative"):
-        return f"the mean interaction is {verdict}, {estimate(fields)}"
-    if verdict == "unresolved":
-        return f"the sign of the mean interaction is unresolved, {estimate(fields)}"
-    if fields.get("ci95") is None:
-        return f"the mean interaction is {estimate(fields)} and has no verdict"
-    why = reason(fields["reason"]) if fields.get("reason") else "none is defined"
-    return f"the mean interaction is {estimate(fields)} without a verdict ({why})"
-
-
 def _gains(quoted: Mapping[str, Fields], reversal: Fields, suffix: str, ref: str, alt: str) -> str:
     first, second = (number(quoted[name]["value"]) for name in ("gain.ref", "gain.alt"))
     gains = f"{first} under {ref} and {second} under {alt}"
@@ -79,10 +77,10 @@ def _weak(quoted: Mapping[str, Fields]) -> list[str]:
     clauses = []
     fragile = [name for name, fields in quoted.items() if fields.get("fragile")]
     if fragile:
-        clauses.append(f"fragile: the t interval gives another verdict for {_listed(fragile)}")
+        clauses.append(f"fragile: the t interval gives another verdict for {listed(fragile)}")
     sensitive = [name for name, fields in quoted.items() if fields.get("mc_sensitive")]
     if sensitive:
-        clauses.append(f"more resamples could turn the verdict for {_listed(sensitive)}")
+        clauses.append(f"more resamples could turn the verdict for {listed(sensitive)}")
     return clauses
 
 
@@ -116,10 +114,6 @@ def _reweighted(result: Mapping[str, Any], weights: str) -> list[str]:
     if here is not None and there is not None and here != there:
         clauses.append(f"{WEIGHTED[other]} the interaction is {there}")
     return clauses
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _capital(text: str) -> str:

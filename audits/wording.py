@@ -64,3 +64,39 @@ def estimate(fields: Mapping[str, object], *, signed: bool = True) -> str:
     if isinstance(ends, Sequence):
         return f"{shown} {interval(ends, signed=signed)}"
     return f"{shown} [interval {undefined(code)}]"
+
+
+def judged(what: str, fields: Mapping[str, object]) -> str:
+    """What an estimate's interval says of its sign, in words: `what` is the subject."""
+    verdict = fields.get("verdict")
+    if verdict in ("positive", "negative"):
+        return f"{what} is {verdict}, {estimate(fields)}"
+    if verdict == "unresolved":
+        return f"the sign of {what} is unresolved, {estimate(fields)}"
+    if fields.get("ci95") is None:
+        return f"{what} is {estimate(fields)} and has no verdict"
+    why = fields.get("reason")
+    return (
+        f"{what} is {estimate(fields)} without a verdict ({reason(str(why)) if why else 'none is defined'})"
+    )
+
+
+def equivalence(stated: Mapping[str, object] | None, what: str) -> list[str]:
+    """A clause on the equivalence statement of a record; none where no band was declared."""
+    if stated is None:
+        return []
+    band, smallest = stated["band"], stated["smallest_band"]
+    assert isinstance(band, float)
+    if not isinstance(smallest, float):
+        why = stated.get("reason")
+        return [f"whether {what} lies within ±{band:g} is {undefined(str(why) if why else None)}"]
+    found = "is" if stated["established"] else "is not"
+    return [
+        f"that {what} lies within ±{band:g} {found} established "
+        f"(the smallest band would be {number(smallest, signed=False)}, post hoc)"
+    ]
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -64,11 +64,7 @@ def _pool(result: Fields, verbose: bool) -> None:
 
 def _mixture(result: Fields, verbose: bool) -> None:
     """Each estimate under each weighting, and which verdicts survive."""
-    wanted = [
-        f"{name}{suffix}"
-        for name in ("gain.ref", "gain.alt", "interaction")
-        for suffix in ("", "@equal-target", "@user")
-    ]
+    wanted = ("interaction", "interaction@equal-target", "interaction@user")
     estimates(result, {name: name for name in (result["estimates"] if verbose else wanted)})
     rows = result["tables"]["survival"]
     weightings = list(rows[0]["under"])

@@ -34,8 +34,10 @@ SIGNS = ("+", "0", "-")
 def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) -> None:
     """Print an audit: flow, estimates, flips, robustness, sensitivity, sentence, limits, record."""
     result = audit.result
-    names = {role: shown(channel.name, NAME) for role, channel in audit.channels.items()}
-    heading = ", ".join(f"{role} {name}" for role, name in names.items())
+    heading = ", ".join(
+        shown(name, NAME) if name == role else f"{role} {shown(name, NAME)}"
+        for role, name in audit.names.items()
+    )
     level = result["provenance"]["level"]
     out = render.console()
     line(f"{audit.audit}: {heading}; level {level}; head {audit.head.size} of {audit.head.origin}")

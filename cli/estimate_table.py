@@ -27,9 +27,9 @@ def estimates(
     """
     from rich.table import Table
 
-    primary = result["estimates"][result["design"]["primary"]]
-    if primary["value"] is None:
-        line(f"all estimates are {undefined(primary['reason'])}")
+    named = {name: result["estimates"][name] for name in labels if name in result["estimates"]}
+    if all(fields["value"] is None for fields in named.values()):
+        line(f"all estimates are {undefined(next((f['reason'] for f in named.values()), None))}")
         return
     grid = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     grid.add_column(what, no_wrap=True)
@@ -37,7 +37,6 @@ def estimates(
     grid.add_column("95 % percentile", no_wrap=True)
     grid.add_column("95 % t", no_wrap=True)
     grid.add_column("verdict")
-    named = {name: result["estimates"][name] for name in labels if name in result["estimates"]}
     for name, fields in named.items():
         grid.add_row(labels[name], *_cells(fields, signed=name not in unsigned))
     render.console().print(grid)

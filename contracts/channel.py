@@ -80,6 +80,11 @@ class Channel:
         digest = named.get("digest") if isinstance(named, Mapping) else named
         return digest if isinstance(digest, str) and is_digest(digest) else None
 
+    @cached_property
+    def leaves(self) -> Mapping[str, str]:
+        """Every value that is not a table as JSON text, by its path in the specification."""
+        return {path: text for part in PARTS for path, text in _leaves(self.spec[part], part)}
+
     @property
     def reference(self) -> str:
         """The unambiguous spelling `NAME@N`."""

@@ -1,0 +1,111 @@
+"""The walk every audit takes: snapshot, audit, signature and log, output, exit code.
+
+An audit that cannot answer is signed, logged and printed like any other and ends with exit 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cli import render, state
+
+if TYPE_CHECKING:
+    from audits.record import AuditResult
+    from cli.audit_record import Recorded, Recorder
+    from contracts.channel import Channel
+    from ledger.snapshot import Snapshot
+
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was said about scope, draws and output, as the command line has it."""
+
+    acquisition: list[str] | None
+    where: list[str] | None
+    resamples: int
+    seed: int
+    require: str
+    at: int | None
+    no_record: bool
+    key: str | None
+    trust_first: bool
+    output: Path | None
+    wait: float
+
+    def terms(self, channels: Sequence[Channel], snapshot: Snapshot) -> dict[str, Any]:
+        """The keyword arguments that every function of `audits` takes, for an audit of these channels."""
+        from cli import audit_options as options
+        from ledger.snapshot import Level
+
+        return {
+            "where": options.filters(self.where or []),
+            "acquisitions": options.acquisitions(self.acquisition or [], channels, snapshot),
+            "require": Level(self.require),
+            "resamples": self.resamples,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Voice:
+    """How an audit without arms is told: its result in a sentence, and its screen."""
+
+    sentence: Callable[[Mapping[str, Any]], str]
+    show: Callable[[AuditResult, Recorded, str, bool], None]
+
+
+def perform(
+    options: Options,
+    audit: Callable[[Snapshot, Report], AuditResult],
+    *,
+    as_json: bool,
+    verbose: bool,
+    voice: Voice | None = None,
+) -> None:
+    """Run `audit` on the snapshot that was asked for, then sign, log and print what it concludes."""
+    from cli.audit_record import recorder
+
+    with render.progress() as advance:
+        writer = recorder(
+            state.find_home(),
+            options.key,
+            no_record=options.no_record,
+            output=options.output,
+            wait=options.wait,
+        )
+        snapshot = writer.snapshot(options.at, trust_first=options.trust_first)
+        found = audit(snapshot, lambda done, total: advance("resampling", done, total))
+    conclude(writer, found, as_json=as_json, verbose=verbose, voice=voice)
+
+
+def conclude(
+    writer: Recorder, audit: AuditResult, *, as_json: bool, verbose: bool, voice: Voice | None = None
+) -> None:
+    """Sign and log what can be, print it, and end with exit 5 where the entries could not answer."""
+    from audits.sentence import sentence
+
+    recorded = writer.record(audit)
+    said = sentence(audit.result, **audit.names) if voice is None else voice.sentence(audit.result)
+    if as_json:
+        made = recorded.as_json() | {"sentence": said}
+        if audit.shortfall is not None:
+            made["error"] = dict(audit.shortfall.as_dict())
+        render.emit_json(made)
+        if audit.shortfall is not None:
+            raise typer.Exit(audit.shortfall.exit_code)
+        return
+    if voice is not None:
+        voice.show(audit, recorded, said, verbose)
+    else:
+        from cli import audit_tables
+
+        audit_tables.show(audit, recorded, said, verbose=verbose)
+    if audit.shortfall is not None:
+        raise audit.shortfall
