@@ -70,10 +70,11 @@ class Channel(Derived, table=True):
 
 
 class Acquisition(Derived, table=True):
-    """An acquisition at its first sight."""
+    """An acquisition at its first sight, and the one it corrects."""
 
     id: str
     kind: str
+    supersedes: str | None
 
 
 class Segment(StoredRows, table=True):
@@ -148,6 +149,51 @@ class Revocation(Derived, table=True):
     target_kind: str
     target_id: str
     reason: str
+
+
+class SigningKey(Derived, table=True):
+    """A key that was named for a role, replaced another there, or was retired."""
+
+    __tablename__ = "signing_key"
+    action: str
+    role: str
+    vkey: str
+    replaces: str | None
+
+
+class Policy(Derived, table=True):
+    """One role of a policy; `keys` is JSON text."""
+
+    ordinal: int = Field(primary_key=True)
+    role: str
+    threshold: int
+    keys: str
+
+
+class Attestation(Derived, table=True):
+    """A signed statement about an acquisition, a model checkpoint or a hosted stack."""
+
+    kind: str
+    subject: str
+    statement: str
+
+
+class AttestedFile(Derived, table=True):
+    """A file that an attestation speaks about."""
+
+    __tablename__ = "attested_file"
+    ordinal: int = Field(primary_key=True)
+    name: str
+    blake3: str | None
+    sha256: str | None
+
+
+class Plan(Derived, table=True):
+    """A design declared before the data: the object that holds it, by digest."""
+
+    id: str
+    digest: str
+    object: str
 
 
 @contextmanager

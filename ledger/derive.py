@@ -63,7 +63,7 @@ def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
     if isinstance(event, ChannelEvent):
         made["channel"] = [_channel(event, objects)]
     elif isinstance(event, AcquisitionEvent):
-        made["acquisition"] = [{"id": event.id, "kind": event.kind}]
+        made["acquisition"] = [{"id": event.id, "kind": event.kind, "supersedes": event.supersedes}]
     elif isinstance(event, SegmentEvent):
         scope = _resolve(event.scope, scope_rows, objects)
         made["segment"] = [_segment(event, objects)]

@@ -61,11 +61,12 @@ class ChannelEvent:
 
 @dataclass(frozen=True)
 class AcquisitionEvent:
-    """An acquisition seen for the first time, and the kind of entries it brings."""
+    """An acquisition seen for the first time, the kind of entries it brings, and the one it corrects."""
 
     type: ClassVar[str] = "acquisition"
     id: str
     kind: str
+    supersedes: str | None = None
     time: str = field(default_factory=clock.now)
 
 

@@ -146,6 +146,8 @@ def body(event: Event) -> dict[str, object]:
         stated = {"target": {"kind": event.target_kind, "id": event.target_id}, "reason": event.reason}
     else:
         stated = {_KEYS.get(name, name): _json(value) for name, value in vars(event).items()}
+    if isinstance(event, AcquisitionEvent) and event.supersedes is None:
+        del stated["supersedes"]
     if isinstance(event, ChannelEvent) and isinstance(event.spec, ObjectRef):
         stated["spec_object"] = event.spec.digest
         del stated["spec"]
@@ -247,7 +249,8 @@ def _channel(fields: Fields, time: str) -> Event:
 
 
 def _acquisition(fields: Fields, time: str) -> Event:
-    return AcquisitionEvent(fields.text("id"), fields.text("kind"), time)
+    supersedes = fields.text("supersedes") if "supersedes" in fields.left else None
+    return AcquisitionEvent(fields.text("id"), fields.text("kind"), supersedes, time)
 
 
 def _segment(fields: Fields, time: str) -> Event:

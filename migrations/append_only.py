@@ -21,6 +21,11 @@ TABLES: Mapping[str, Sequence[Sequence[str]]] = {
     "refused_side": (("event", "ordinal"),),
     "record": (("event",),),
     "revocation": (("event",),),
+    "signing_key": (("event",),),
+    "policy": (("event", "ordinal"),),
+    "attestation": (("event",),),
+    "attested_file": (("event", "ordinal"),),
+    "plan": (("event",),),
 }
 
 

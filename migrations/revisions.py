@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 LATEST = REVISIONS[-1]

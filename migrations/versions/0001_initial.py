@@ -5,12 +5,17 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.append_only import TABLES, triggers
+from migrations.append_only import triggers
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
+
+TABLES = (
+    "event", "head", "channel", "acquisition", "segment", "segment_scope", "refusal", "refused_side",
+    "record", "revocation",
+)  # fmt: skip
 
 
 def upgrade() -> None:

@@ -43,7 +43,7 @@ EXAMPLES: tuple[Event, ...] = (
     KeyEvent("head", "origin+00000000+AAAA", TIME),
     ChannelEvent("direct", 1, B[0], {"readout": {"kind": "logits", "scale": 1.5, "big": 1e300}}, TIME),
     ChannelEvent("direct", 2, B[1], ObjectRef(B[2]), TIME),
-    AcquisitionEvent("run-1", "transport", TIME),
+    AcquisitionEvent("run-1", "transport", time=TIME),
     SEGMENT,
     dataclasses.replace(SEGMENT, scope=ObjectRef(B[6]), sources=ObjectRef(B[7])),
     RefusalEvent(

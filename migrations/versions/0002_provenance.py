@@ -1,0 +1,69 @@
+"""Keys and policy, attestations, plans, and what a correction supersedes."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from migrations.append_only import triggers
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+TABLES = ("signing_key", "policy", "attestation", "attested_file", "plan")
+
+
+def upgrade() -> None:
+    op.add_column("acquisition", sa.Column("supersedes", sa.Text(), nullable=True))
+    op.create_table(
+        "signing_key",
+        _event(),
+        sa.Column("action", sa.Text(), nullable=False),
+        sa.Column("role", sa.Text(), nullable=False),
+        sa.Column("vkey", sa.Text(), nullable=False),
+        sa.Column("replaces", sa.Text(), nullable=True),
+    )
+    op.create_table(
+        "policy",
+        _event(),
+        sa.Column("ordinal", sa.Integer(), primary_key=True),
+        sa.Column("role", sa.Text(), nullable=False),
+        sa.Column("threshold", sa.Integer(), nullable=False),
+        sa.Column("keys", sa.Text(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "attestation",
+        _event(),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("statement", sa.Text(), nullable=False),
+    )
+    op.create_table(
+        "attested_file",
+        _event(),
+        sa.Column("ordinal", sa.Integer(), primary_key=True),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("blake3", sa.Text(), nullable=True),
+        sa.Column("sha256", sa.Text(), nullable=True),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("attested_file_blake3", "attested_file", ["blake3"])
+    op.create_index("attested_file_sha256", "attested_file", ["sha256"])
+    op.create_table(
+        "plan",
+        _event(),
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("object", sa.Text(), nullable=False),
+    )
+    for table in TABLES:
+        for statement in triggers(table).values():
+            op.execute(statement)
+
+
+def _event() -> sa.Column[int]:
+    """The leaf index of the event that made the row; with it a reader goes back to an older head."""
+    return sa.Column("event", sa.Integer(), sa.ForeignKey("event.leaf_index"), primary_key=True)
