@@ -29,6 +29,7 @@ from ledger.show import (
     event_node,
     head_node,
     read_entry,
+    read_envelope,
     read_record,
     refusal_node,
     segment_node,
@@ -239,14 +240,15 @@ def _acquisitions(reading: Reading, ids: Sequence[str]) -> Iterator[Node]:
 
 def _audits(reading: Reading, segments: Sequence[SegmentRow]) -> Iterator[Record]:
     """The audits whose subjects name one of the segments, in the order of the log."""
-    if not segments:
-        return
-    for row in reading.index.records(reading.size):
+    named = [digest.encode() for segment in segments for digest in _digests(segment)]
+    for row in reading.index.records(reading.size) if named else ():
         reading.confirm(row.event)
-        record = read_record(reading, row)
-        named = _subjects(record)
-        if any(_is_named(segment, named) for segment in segments):
-            yield record
+        signed = read_envelope(reading, row)
+        # Most audits of a large ledger are about other segments; their bytes say so before they are parsed.
+        if any(digest in signed.payload for digest in named):
+            record = read_record(reading, row, signed)
+            if any(_is_named(segment, _subjects(record)) for segment in segments):
+                yield record
 
 
 def _subjects(record: Record) -> frozenset[str]:
@@ -254,7 +256,12 @@ def _subjects(record: Record) -> frozenset[str]:
 
 
 def _is_named(segment: SegmentRow, digests: frozenset[str]) -> bool:
-    return segment.file.removeprefix("blake3:") in digests or segment.root.removeprefix("sha256:") in digests
+    return any(digest in digests for digest in _digests(segment))
+
+
+def _digests(segment: SegmentRow) -> tuple[str, str]:
+    """What a subject may name a segment by: its file and its entries root, in hex."""
+    return segment.file.removeprefix("blake3:"), segment.root.removeprefix("sha256:")
 
 
 def _design(record: Record) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from contracts.errors import MalformedError, VerificationError
 from contracts.schema import SegmentSchema
 from ledger import envelope, events, statement
 from ledger.entry_id import entry_id
+from ledger.envelope import Envelope
 from ledger.identify import EntryFound, EventFound, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
 from ledger.keys import PublicKey
@@ -213,10 +214,14 @@ def head_node(reading: Reading) -> Node:
     return Node("head", str(reading.size), facts)
 
 
-def read_record(reading: Reading, row: RecordRow) -> Record:
-    """The statement of a logged audit, from an envelope that has the digest in its event."""
-    data = reading.objects.read_checked(record_name(row.record), limit=envelope.MAX_ENVELOPE)
-    signed = envelope.parse(data)
+def read_envelope(reading: Reading, row: RecordRow) -> Envelope:
+    """The envelope of a logged audit, which has the digest in its event."""
+    return envelope.parse(reading.objects.read_checked(record_name(row.record), limit=envelope.MAX_ENVELOPE))
+
+
+def read_record(reading: Reading, row: RecordRow, signed: Envelope | None = None) -> Record:
+    """The statement of a logged audit; `signed` is its envelope where that was read already."""
+    signed = signed or read_envelope(reading, row)
     claimed = ", ".join(s.keyid or "unnamed key" for s in signed.signatures)
     try:
         envelope.verify(signed, [PublicKey(reading.head.vkey.public)])
