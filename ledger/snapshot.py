@@ -7,7 +7,7 @@ tables are conveniences that nothing here reads.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contracts.channel import Channel, ChannelBook
@@ -62,6 +62,7 @@ __all__ = [
     "Targets",
     "TrajectoryRange",
     "open_snapshot",
+    "view",
 ]
 
 ACQUISITION = "acquisition"
@@ -166,23 +167,32 @@ def open_snapshot(
     """
     with Index.open(home) as index:
         checked = heads.check(home, index, key=key, trust_first=trust_first, at=at)  # step 1
-        found = _Contents()
-        for row in index.events(0, checked.head.size):
-            if leaf_hash(row.data) != checked.leaves[row.index]:  # step 2
-                raise TamperError(
-                    "event changed since it was signed", kind="catalog", where=f"event {row.index}"
-                )
-            found.add(row.index, row.data, home.objects)
-        return Snapshot(
-            checked=checked,
-            book=ChannelBook(tuple(found.channels)),
-            segments=tuple(found.segments),
-            acquisitions=found.acquisitions,
-            revoked=frozenset(found.revoked),
-            has_newer_head=index.size > checked.head.size,
-            _objects=home.objects,
-            _refusals=tuple(found.refusals),
-        )
+        rows = ((row.index, row.data) for row in index.events(0, checked.head.size))
+        return view(checked, rows, home.objects, has_newer_head=index.size > checked.head.size)
+
+
+def view(
+    checked: CheckedHead, rows: Iterable[tuple[int, bytes]], objects: Objects, *, has_newer_head: bool
+) -> Snapshot:
+    """The ledger at a checked head from its events (index and bytes), wherever they and the objects lie.
+
+    These are steps 2 to 4 of `open_snapshot`.
+    """
+    found = _Contents()
+    for index, data in rows:
+        if leaf_hash(data) != checked.leaves[index]:  # step 2
+            raise TamperError("event changed since it was signed", kind="catalog", where=f"event {index}")
+        found.add(index, data, objects)
+    return Snapshot(
+        checked=checked,
+        book=ChannelBook(tuple(found.channels)),
+        segments=tuple(found.segments),
+        acquisitions=found.acquisitions,
+        revoked=frozenset(found.revoked),
+        has_newer_head=has_newer_head,
+        _objects=objects,
+        _refusals=tuple(found.refusals),
+    )
 
 
 @dataclass
