@@ -25,7 +25,7 @@ LOCATIONS = (("interaction.median", "the median"), ("interaction.trimmed10", "th
 def sentence(result: Mapping[str, Any], **names: str) -> str:
     """What the audit found, with its arms called by `names`, one for each role."""
     kinds = {**FAMILY, **COMPANIONS}
-    return kinds.get(result["design"]["audit"], _pair)(result, names)
+    return kinds.get(result["design"].get("audit", ""), _pair)(result, names)
 
 
 def _pair(result: Mapping[str, Any], names: Mapping[str, str]) -> str:

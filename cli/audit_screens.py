@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from audits.wording import estimate, number, undefined
-from cli import render
+from cli import family_screens, render
 from cli.estimate_table import Fields, estimates, line
 from contracts.findings import shown
 
@@ -130,4 +130,5 @@ SCREENS: Mapping[str, Callable[[Fields, bool], None]] = {
     "pool": _pool,
     "mixture": _mixture,
     "redundancy": _redundancy,
+    **family_screens.SCREENS,
 }
