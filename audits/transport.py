@@ -17,7 +17,8 @@ from audits.equivalence import band_of, equivalence
 from audits.faces import Faces, assemble
 from audits.identification import Identification, identification
 from audits.label_masses import LabelMasses
-from audits.record import AuditResult, audit_result
+from audits.record import audit_result
+from audits.results import Audited
 from audits.statistics import auc, verdicts
 from audits.statistics.cohort import Cohort
 from audits.statistics.estimate import Estimate
@@ -33,15 +34,10 @@ PRIMARY = "interaction"
 
 
 @dataclass(frozen=True)
-class TransportResult:
-    """The record's content and the arrays behind it: `pair.ref`, `pair.alt` and `pair.interaction`."""
+class TransportResult(Audited):
+    """The record's content and the exact vectors behind it: `pair.ref`, `pair.alt`, `pair.interaction`."""
 
-    audit: AuditResult
     pair: Pair
-
-    @property
-    def faces(self) -> Faces:
-        return self.pair.faces
 
 
 def transport(
@@ -96,7 +92,7 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
     cohort = Cohort(faces.cluster, len(faces.trajectories), seed=design.seed, resamples=design.resamples)
     types = target_types(faces, design.target_types)
     found = estimates(pair, cohort, types, progress, band=band_of(design))
-    outcome = stored_success.paired(faces, cohort, pair.ref, pair.alt)
+    outcome = stored_success.paired(faces, cohort, pair.ref, pair.alt) if len(faces) else None
     identified = identification(design, faces, selection)
     audit = audit_result(
         snapshot,
@@ -104,12 +100,13 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
         selection,
         faces,
         estimates=found | stored_success.estimates(outcome),
-        tables=_tables(pair, cohort, types, found, outcome, masses) | donors.table(ROLES, faces),
+        tables=_tables(pair, cohort, types, found, outcome, masses, band_of(design))
+        | donors.table(ROLES, faces),
         verdicts=_verdicts(found, identified) | equivalence(found, design),
         said=_limits(faces, types, outcome, identified),
         shortfall=_shortfall(faces, identified),
     )
-    return TransportResult(audit, pair)
+    return TransportResult(audit, faces, pair.vectors if len(faces) else {}, pair)
 
 
 def _tables(
@@ -119,10 +116,11 @@ def _tables(
     found: Mapping[str, Estimate],
     outcome: auc.Auc | None,
     masses: LabelMasses,
+    band: float | None,
 ) -> dict[str, Any]:
     made: dict[str, Any] = empty_tables()
     if cohort.rows:
-        made = dict(tables(pair, cohort, types, found))
+        made = dict(tables(pair, cohort, types, found, band=band))
         repeated = repeats(pair, cohort)
         if repeated:
             made["repeatability"] = repeated

@@ -52,6 +52,13 @@ class Pair:
         return tuple(vectors.interaction(a, b) for a, b in zip(own, other, strict=True))
 
     @property
+    def vectors(self) -> Mapping[str, Vector]:
+        """Everything per transition, under the ids of the estimates."""
+        layouts = {f"interaction.layout.{place}": v for place, v in enumerate(self.layouts)}
+        parts = {"diagonal": self.parts.diagonal, "baseline_shift": self.parts.baseline_shift}
+        return {**self.weighted, **layouts, **parts}
+
+    @property
     def weighted(self) -> Mapping[str, Vector]:
         """What is reported under other weights of the target types too."""
         return {"gain.ref": self.ref, "gain.alt": self.alt, "interaction": self.interaction}

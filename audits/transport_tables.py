@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from audits.resolution import no_resolution, resolution
 from audits.statistics import clusters, flips, sensitivity, vectors
 from audits.statistics.cohort import Cohort
 from audits.statistics.estimate import Estimate, Reason
@@ -28,9 +29,14 @@ ROLES = ("ref", "alt")
 
 
 def tables(
-    pair: Pair, cohort: Cohort, types: TargetTypes, estimates: Mapping[str, Estimate]
+    pair: Pair,
+    cohort: Cohort,
+    types: TargetTypes,
+    estimates: Mapping[str, Estimate],
+    *,
+    band: float | None = None,
 ) -> dict[str, Table | list[Table]]:
-    """Every table that a non-empty cohort has; `estimates` gives the interval of the planning figure."""
+    """Every table that a non-empty cohort has; `estimates` and `band` give the planning figures."""
     return {
         "flips": dict(flips.table(pair.ref, pair.alt).as_dict()),
         "sign_table": _sign_table(pair),
@@ -39,7 +45,14 @@ def tables(
         "leave_one_trajectory_out": _leave_one_out(pair, cohort),
         "targets": dict(types.table(cohort)),
         "sensitivity": _sensitivity(pair),
-        "diagnostics": _diagnostics(pair, cohort, estimates["interaction"]),
+        "diagnostics": resolution(
+            cohort,
+            pair.interaction,
+            estimates["interaction"],
+            pair.faces.trajectories,
+            of="interaction",
+            band=band,
+        ),
     }
 
 
@@ -54,8 +67,7 @@ def empty_tables() -> dict[str, Table]:
         "sensitivity": _undefined(
             none, "pooled_sign_threshold", "recalibration_ratio", "tipping_mean_of_excluded"
         ),
-        "diagnostics": {"of": "interaction"}
-        | _undefined(none, "se_cr1", "design_effect", "trajectories_to_resolve"),
+        "diagnostics": no_resolution("interaction", Reason.EMPTY_COHORT),
     }
 
 
@@ -117,24 +129,6 @@ def _sensitivity(pair: Pair) -> Table:
     }
     why = dict(zip(found, (NOT_OPPOSED, NOT_AGREED, NO_EXCLUDED), strict=True))
     return _with_reasons(found, why)
-
-
-def _diagnostics(pair: Pair, cohort: Cohort, estimate: Estimate) -> Table:
-    """Spread of the mean interaction, and how many trajectories its sign would take (a planning figure)."""
-    vector, groups = pair.interaction, cohort.clusters
-    needed = None
-    if estimate.ci95 is not None and estimate.value is not None:
-        needed = clusters.clusters_to_resolve(estimate.ci95, estimate.value, groups)
-    found: Table = {
-        "se_cr1": clusters.cr1(cohort, vector),
-        "design_effect": clusters.design_effect(cohort, vector),
-        "trajectories_to_resolve": needed,
-    }
-    spread = Reason.ONE_CLUSTER.value if groups < 2 else Reason.ZERO_DENOMINATOR.value
-    why = dict.fromkeys(found, spread)
-    if estimate.ci95 is None and estimate.reason is not None:
-        why["trajectories_to_resolve"] = estimate.reason.value
-    return {"of": "interaction"} | _with_reasons(found, why)
 
 
 def _undefined(why: str, *names: str) -> Table:

@@ -50,7 +50,7 @@ def _tables(result: Fields) -> Iterator[tuple[str, Columns, Rows]]:
     yield from _optional(tables)
     yield "sensitivity", PAIR, _flat(tables.get("sensitivity", {}))
     yield (
-        "diagnostics of the mean interaction (planning figures)",
+        "diagnostics: what clustering costs, how many trajectories would do",
         PAIR,
         _flat(tables.get("diagnostics", {})),
     )

@@ -72,21 +72,29 @@ def cr1(cohort: Cohort, vector: Vector) -> float | None:
     return None if squared is None else sqrt(exact.rounded(squared))
 
 
+def _squared_row_error(vector: Vector) -> Fraction:
+    """SD^2 / n with ddof 1, exactly; at least two rows."""
+    values, rows = vector.numerators.tolist(), len(vector)
+    whole = sum(values)
+    spread = rows * sum(v * v for v in values) - whole * whole
+    return Fraction(spread, rows * (rows - 1) * rows * vector.denominator**2)
+
+
+def row_error(vector: Vector) -> float | None:
+    """SD / sqrt n, ddof 1: the standard error if every row were its own cluster; None below two rows."""
+    return sqrt(exact.rounded(_squared_row_error(vector))) if len(vector) > 1 else None
+
+
 def design_effect(cohort: Cohort, vector: Vector) -> float | None:
     """(CR1 / (SD / sqrt n))^2, SD with ddof 1: what clustering does to the variance of the mean.
 
     None below two clusters or where all rows are equal.
     """
-    squared, rows = squared_error(cohort, vector), cohort.rows
+    squared = squared_error(cohort, vector)
     if squared is None:
         return None
-    values = vector.numerators.tolist()
-    whole = sum(values)
-    spread = rows * sum(v * v for v in values) - whole * whole
-    if spread == 0:
-        return None
-    iid = Fraction(spread, rows * (rows - 1) * rows * vector.denominator**2)
-    return exact.rounded(squared / iid)
+    iid = _squared_row_error(vector)
+    return exact.rounded(squared / iid) if iid else None
 
 
 def clusters_to_resolve(interval: Interval, value: float, clusters: int) -> int | None:
