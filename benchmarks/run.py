@@ -21,10 +21,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import ingest_bench
+import jev_bench
 import read_bench
 from case import Bar, Case, Measured
 
-SUITES = {"ingest": ingest_bench, "read": read_bench}
+SUITES = {"ingest": ingest_bench, "read": read_bench, "jev": jev_bench}
 
 
 def measure(case: Case) -> Measured:
