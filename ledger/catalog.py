@@ -221,6 +221,23 @@ def writing(path: Path, wait: float = 5.0) -> Iterator[Session]:
         made.dispose()
 
 
+def migrate(path: Path, wait: float = 5.0) -> bool:
+    """Plays an unfinished transaction back and brings an older catalog to this form; whether it was older."""
+    if not path.is_file():
+        raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
+    made = engine(sqlite_url(str(path)), wait)
+    try:
+        with made.connect() as connection:
+            before = runner.current(connection)
+    except sa.exc.DBAPIError as error:
+        raise catalog_error(error.orig, path) from error
+    finally:
+        made.dispose()
+    with writing(path, wait):
+        pass
+    return before != LATEST
+
+
 def create(path: Path) -> None:
     """A new, empty catalog file."""
     try:

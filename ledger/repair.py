@@ -64,8 +64,9 @@ def repair(
         actions: list[Action] = []
         if journal(home.catalog).exists():
             actions.append(Action("rolled back an unfinished transaction", home.catalog.name))
-        with catalog.writing(home.catalog, wait):
-            pass
+        if catalog.migrate(home.catalog, wait):
+            actions.append(Action("migrated the catalog", home.catalog.name))
+            seal.write(home)
         with Index.open(home) as index:
             checked = heads.check(home, index, key=key, trust_first=trust_first)
             events = [json.loads(row.data) for row in heads.events_in_tree(index, 0, index.size)]

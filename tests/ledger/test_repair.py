@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -148,3 +150,15 @@ def test_a_writer_at_work_is_not_disturbed(place: Place) -> None:
     assert caught.value.code == "locked"
     with Index.open(place.home) as index:
         heads.check(place.home, index)
+
+
+def test_an_older_catalog_is_migrated_and_sealed_again(place: Place) -> None:
+    with closing(sqlite3.connect(place.home.catalog)) as connection, connection:
+        for table in ("signing_key", "policy", "attestation", "attested_file", "plan"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("ALTER TABLE acquisition DROP COLUMN supersedes")
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    with pytest.raises(StorageError, match="older form"):
+        Index.open(place.home)
+    assert done(repair(place.home)) == [("migrated the catalog", "catalog.sqlite")]
+    assert done(repair(place.home)) == []
