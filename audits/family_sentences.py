@@ -67,17 +67,16 @@ def _bridge(result: Fields, names: Names) -> str:
     bridge, estimates = result["verdicts"]["bridge"], result["estimates"]
     vertices = bridge["observed"]
     unseen = [row["vertex"] for row in bridge["unobserved"]]
-    missing = (
-        f"{listed(unseen)} {'was' if len(unseen) == 1 else 'were'} not observed, "
-        "so the compound endpoint is not decomposed"
-    )
     if not vertices:
         return f"No vertex was observed: {listed(unseen)}."
     if all(estimates[f"{v}.interaction"]["value"] is None for v in vertices):
         return f"The interactions are {undefined(estimates[f'{vertices[0]}.interaction'].get('reason'))}."
     clauses = list(_conjunctions(bridge, estimates, vertices))
     clauses.append("vertices compare by direction only")
-    return _sentence(clauses + ([missing] if unseen else []))
+    if unseen:
+        were = "was" if len(unseen) == 1 else "were"
+        clauses.append(f"{listed(unseen)} {were} not observed, so the compound endpoint is not decomposed")
+    return _sentence(clauses)
 
 
 def _conjunctions(bridge: Fields, estimates: Fields, vertices: Sequence[str]) -> Iterator[str]:

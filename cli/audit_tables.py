@@ -34,13 +34,9 @@ SIGNS = ("+", "0", "-")
 def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) -> None:
     """Print an audit: flow, estimates, flips, robustness, sensitivity, sentence, limits, record."""
     result = audit.result
-    heading = ", ".join(
-        shown(name, NAME) if name == role else f"{role} {shown(name, NAME)}"
-        for role, name in audit.names.items()
-    )
     level = result["provenance"]["level"]
     out = render.console()
-    line(f"{audit.audit}: {heading}; level {level}; head {audit.head.size} of {audit.head.origin}")
+    line(f"{audit.audit}: {_heading(audit)}; level {level}; head {audit.head.size} of {audit.head.origin}")
     for text in _flow(result):
         line(text)
     body = audit_screens.SCREENS.get(audit.audit)
@@ -62,6 +58,22 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
     if recorded.logged is not None:
         for warning in recorded.logged.warnings:
             render.say(f"warning: {warning}", stderr=True)
+
+
+def _heading(audit: AuditResult) -> str:
+    """Which channels the arms are, as far as one line says it."""
+    names = audit.names
+    channels = {channel.name for channel in audit.channels.values()}
+    if len(names) > 2:
+        return f"{len(names)} arms"
+    if len(channels) == 1 and len(names) == 2:
+        (channel,) = channels
+        sources = {arm["role"]: arm["view_source"] for arm in audit.result["design"]["arms"]}
+        views = ", ".join(f"{role} {shown(source, NAME)}" for role, source in sources.items())
+        return f"{shown(channel, NAME)}, {views}"
+    return ", ".join(
+        shown(name, NAME) if name == role else f"{role} {shown(name, NAME)}" for role, name in names.items()
+    )
 
 
 def _flow(result: Fields) -> Iterator[str]:

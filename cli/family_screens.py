@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 
+from audits.wording import estimate, number
 from cli import render
 from cli.estimate_table import Fields, estimates, line
 from contracts.findings import shown
 
 ROWS = 14  # estimates on the first screen
-LEVEL = 30  # characters of a user's level or vertex in a label
+LEVEL = 26  # characters of a user's level or vertex in a label
+WIDE = 2  # columns of estimates with their intervals that fit a line
 FACE = {
     "view": "view, its share",
     "view.state_before": " under state before",
@@ -43,11 +45,12 @@ def _cube(result: Fields, verbose: bool) -> None:
         labels = dict(_cube_labels(result))
         estimates(result, dict(list(labels.items())[:ROWS]))
         _more(len(labels) - ROWS)
+        _gains(result)
     _balance(result, verbose)
 
 
 def _cube_labels(result: Fields) -> Iterator[tuple[str, str]]:
-    """Changes, then contrasts of neighbouring levels, then the gains of the cells."""
+    """Changes, then contrasts of neighbouring levels."""
     first, second = result["design"]["options"]["levels"]
     pairs = [(later, earlier) for earlier, later in pairwise(first)][::-1]
     for later, earlier in pairs:
@@ -55,9 +58,24 @@ def _cube_labels(result: Fields) -> Iterator[tuple[str, str]]:
     for later, earlier in pairs:
         for level in second:
             yield f"contrast.{later}-{earlier}/{level}", _text(f"{later}-{earlier}/{level}")
-    for level in first:
-        for other in second:
-            yield f"gain.{level}/{other}", _text(f"gain {level}/{other}")
+
+
+def _gains(result: Fields) -> None:
+    """The gains of the cells, one line for each level of the first factor; none of an empty cohort."""
+    first, second = result["design"]["options"]["levels"]
+    found = {cell: result["estimates"][f"gain.{cell[0]}/{cell[1]}"] for cell in product(first, second)}
+    if any(fields["value"] is None for fields in found.values()):
+        return
+    wide = len(second) <= WIDE
+    rows = [
+        [shown(level, LEVEL), *(_gain(found[level, other], wide) for other in second)]
+        for level in first[:ROWS]
+    ]
+    render.console().print(render.table(["gain", *(shown(other, LEVEL) for other in second)], rows))
+
+
+def _gain(fields: Fields, wide: bool) -> str:
+    return estimate(fields) if wide else number(fields["value"])
 
 
 def _bridge(result: Fields, verbose: bool) -> None:
