@@ -113,6 +113,22 @@ def by_preference(pairs: Pairs) -> Comparisons:
 
     Refused: fewer than two base labels, or pA + pB = 0 in either arm.
     """
+    a, b, row = _base_pairs(pairs)
+    for arm in (pairs.before, pairs.after):
+        if bool(np.any((arm[a] == 0) & (arm[b] == 0))):
+            raise ValueError("a preference needs pA + pB above 0")
+    return Comparisons(_side(pairs.before[a], pairs.before[b]), _side(pairs.after[a], pairs.after[b]), row)
+
+
+def preferences(pairs: Pairs) -> tuple[Floats, Floats]:
+    """q = pA/(pA+pB) before and after, one for each unit of `by_preference`; for drawing only."""
+    a, b, _ = _base_pairs(pairs)
+    before, after = (arm[a] / (arm[a] + arm[b]) for arm in (pairs.before, pairs.after))
+    return before, after
+
+
+def _base_pairs(pairs: Pairs) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The places of both labels of each unordered pair of base labels, and the pair they are of."""
     kept = np.flatnonzero(pairs.base)
     row = pairs.row[kept]
     held = np.bincount(row, minlength=len(pairs.query))
@@ -124,13 +140,7 @@ def by_preference(pairs: Pairs) -> Comparisons:
     second = np.repeat(np.arange(len(kept)), ahead)
     step = np.arange(len(second)) - np.repeat(np.cumsum(ahead) - ahead, ahead)
     first = first_of[row[second]] + step
-    a, b = kept[first], kept[second]
-    for arm in (pairs.before, pairs.after):
-        if bool(np.any((arm[a] == 0) & (arm[b] == 0))):
-            raise ValueError("a preference needs pA + pB above 0")
-    return Comparisons(
-        _side(pairs.before[a], pairs.before[b]), _side(pairs.after[a], pairs.after[b]), row[second]
-    )
+    return kept[first], kept[second], row[second]
 
 
 def actions(pairs: Pairs, probability: Floats, shown: Mask, threshold: float) -> npt.NDArray[np.int64]:
