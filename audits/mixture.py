@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from audits import limits
 from audits.arms import parse_arm
 from audits.design import RESAMPLES, SEED, Design, scope_of
-from audits.faces import assemble
+from audits.faces import Faces, assemble
 from audits.record import audit_result
 from audits.results import Audited
 from audits.reweighting import Reweighted, every_mixture, reweight, survival
 from audits.statistics import verdicts
 from audits.statistics.cohort import Cohort, Progress
 from audits.statistics.estimate import Estimate
+from audits.statistics.vectors import Vector
 from audits.target_types import target_types
 from audits.transport_estimates import Pair
 from audits.transport_tables import ROLES
@@ -70,11 +73,11 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
     weights = from_options(design.option(WEIGHTS, list)) if design.options else None
     selection = snapshot.select(design.scope)
     faces = assemble(selection)
-    pair = Pair(faces)
+    named = _vectors(faces)
     cohort = Cohort(faces.cluster, len(faces.trajectories), seed=design.seed, resamples=design.resamples)
     types = target_types(faces, design.target_types)
     user = None if weights is None else (target_types(faces, tuple(weights)), weights)
-    found = reweight(pair.weighted, cohort, types, user, progress)
+    found = reweight(named, cohort, types, user, progress)
     tables: dict[str, Any] = {"survival": survival(found, {"strict_mean_reversal": _reversal})}
     if cohort.rows:
         tables["targets"] = dict(types.table(cohort))
@@ -89,12 +92,19 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
         tables=tables,
         verdicts={
             "strict_mean_reversal": _reversals(found),
-            "every_mixture": every_mixture(found, pair.weighted, types),
+            "every_mixture": every_mixture(found, named, types),
             "prespecified": False,
         },
         said=[*limits.of_cohort(cohort.clusters), limits.POST_HOC_WEIGHTS],
     )
-    return Audited(audit, faces, dict(pair.weighted))
+    return Audited(audit, faces, named)
+
+
+def _vectors(faces: Faces) -> Mapping[str, Vector]:
+    """Gains and interaction per transition; without a transition there are none to compute them from."""
+    if len(faces):
+        return Pair(faces).weighted
+    return dict.fromkeys(("gain.ref", "gain.alt", PRIMARY), Vector(np.zeros(0, np.int64), 1))
 
 
 def _reversal(found: Mapping[str, Estimate]) -> bool | None:
