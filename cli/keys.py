@@ -19,7 +19,7 @@ def show(
 ) -> None:
     """Show the public key to hand to whoever should check this ledger."""
     from ledger import pin
-    from ledger.heads import head_key
+    from ledger.heads import history
     from ledger.index import Index
     from ledger.keys import PublicKey, key_id
 
@@ -27,7 +27,7 @@ def show(
     pinned = pin.load(home.origin)
     if pinned is None:
         with Index.open(home) as index:
-            vkey = str(head_key(index))
+            vkey = str(history(index).heads.newest)
     else:
         vkey = pinned.vkey
     public = PublicKey.load(vkey)

@@ -15,10 +15,14 @@ from contracts.channel import fingerprint
 from contracts.errors import MalformedError, TamperError
 from ledger.events import (
     AcquisitionEvent,
+    AttestationEvent,
     AuditEvent,
     ChannelEvent,
     Event,
+    KeyChangeEvent,
+    KeyEvent,
     ObjectRef,
+    PolicyEvent,
     RefusalEvent,
     RevocationEvent,
     SegmentEvent,
@@ -29,7 +33,7 @@ from ledger.events import (
     scope_rows,
     source,
 )
-from ledger.objects import Objects, list_name, refusal_index_name
+from ledger.objects import Objects, attestation_name, list_name, refusal_index_name
 from ledger.refusals import faults_text, read_index
 
 Row = dict[str, object]
@@ -78,11 +82,45 @@ def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
         made["revocation"] = [
             {"target_kind": event.target_kind, "target_id": event.target_id, "reason": event.reason}
         ]
+    elif isinstance(event, KeyChangeEvent | KeyEvent | PolicyEvent):
+        made |= _trust(event)
+    elif isinstance(event, AttestationEvent):
+        made |= _attestation(event, objects)
     elif isinstance(event, AuditEvent):
         made["record"] = [
             {"kind": event.kind, "record": event.record, "result": event.result, "design": event.design}
         ]
     return {table: ({"event": leaf_index, **item} for item in items) for table, items in made.items()}
+
+
+def _trust(event: KeyEvent | KeyChangeEvent | PolicyEvent) -> Rows:
+    if isinstance(event, PolicyEvent):
+        roles = enumerate(event.roles)
+        return {
+            "policy": [
+                {
+                    "ordinal": i, "role": role.role, "threshold": role.threshold,
+                    "keys": list_bytes(list(role.keys)).decode(),
+                }
+                for i, role in roles
+            ]
+        }  # fmt: skip
+    action, replaces = ("begin", None) if isinstance(event, KeyEvent) else (event.action, event.replaces)
+    return {"signing_key": [{"action": action, "role": event.role, "vkey": event.vkey, "replaces": replaces}]}
+
+
+def _attestation(event: AttestationEvent, objects: Objects) -> Rows:
+    from ledger import envelope, statement
+
+    data = objects.read_checked(attestation_name(event.statement), limit=envelope.MAX_ENVELOPE)
+    subjects = statement.parse(envelope.parse(data).payload).subjects
+    return {
+        "attestation": [{"kind": event.kind, "subject": event.subject, "statement": event.statement}],
+        "attested_file": [
+            {"ordinal": i, "name": s.name, "blake3": s.digest.get("blake3"), "sha256": s.digest.get("sha256")}
+            for i, s in enumerate(subjects)
+        ],
+    }
 
 
 def _resolve(

@@ -48,6 +48,68 @@ class KeyEvent:
 
 
 @dataclass(frozen=True)
+class EventSignature:
+    """A signature over an event without its signatures, by the key with this `key_id`."""
+
+    keyid: str
+    sig: bytes
+
+
+@dataclass(frozen=True)
+class KeyChangeEvent:
+    """A key `add`ed to a role, put in the place of another (`rotate`), or taken out of a role (`retire`).
+
+    `log` is the origin of the log and `previous` the index of the last event about keys or policy, so that
+    the signatures hold at one place only.
+    """
+
+    type: ClassVar[str] = "key"
+    action: str
+    role: str
+    vkey: str
+    replaces: str | None
+    log: str
+    previous: int
+    signatures: tuple[EventSignature, ...] = ()
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class RolePolicy:
+    """The keys of a role as verifier keys, and how many of them have to sign."""
+
+    role: str
+    keys: tuple[str, ...]
+    threshold: int
+
+
+@dataclass(frozen=True)
+class PolicyEvent:
+    """All roles from here on; a role that is not named has no keys. `log`, `previous` as for a key."""
+
+    type: ClassVar[str] = "policy"
+    roles: tuple[RolePolicy, ...]
+    log: str
+    previous: int
+    signatures: tuple[EventSignature, ...] = ()
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
+class AttestationEvent:
+    """A signed statement about a `subject`: an acquisition, a model checkpoint, or a hosted stack.
+
+    `statement` is the digest of its envelope file.
+    """
+
+    type: ClassVar[str] = "attestation"
+    kind: str
+    subject: str
+    statement: str
+    time: str = field(default_factory=clock.now)
+
+
+@dataclass(frozen=True)
 class ChannelEvent:
     """A specification registered under a name and a version; `spec` has no name in it."""
 
@@ -148,6 +210,6 @@ class OtherEvent:
 
 
 Event = (
-    KeyEvent | ChannelEvent | AcquisitionEvent | SegmentEvent | RefusalEvent | RevocationEvent
-    | AuditEvent | OtherEvent
+    KeyEvent | KeyChangeEvent | PolicyEvent | AttestationEvent | ChannelEvent | AcquisitionEvent
+    | SegmentEvent | RefusalEvent | RevocationEvent | AuditEvent | OtherEvent
 )  # fmt: skip

@@ -15,15 +15,18 @@ from typing import Any, TypeVar
 from contracts.canonical import canonical, parse_canonical
 from contracts.digest import is_digest
 from contracts.errors import MalformedError
-from ledger import clock, objects
+from ledger import clock, event_trust, objects
 from ledger.event_types import (
     AcquisitionEvent,
+    AttestationEvent,
     AuditEvent,
     ChannelEvent,
     Event,
+    KeyChangeEvent,
     KeyEvent,
     ObjectRef,
     OtherEvent,
+    PolicyEvent,
     RefusalEvent,
     RevocationEvent,
     ScopeRows,
@@ -34,12 +37,15 @@ from ledger.fields import Fields
 
 __all__ = [
     "AcquisitionEvent",
+    "AttestationEvent",
     "AuditEvent",
     "ChannelEvent",
     "Event",
+    "KeyChangeEvent",
     "KeyEvent",
     "ObjectRef",
     "OtherEvent",
+    "PolicyEvent",
     "RefusalEvent",
     "RevocationEvent",
     "ScopeRows",
@@ -52,7 +58,7 @@ __all__ = [
 
 LIMIT = 64 * 1024 - 1
 VERSION = 1
-RESERVED = ("attestation", "plan", "policy")
+RESERVED = ("plan",)
 T = TypeVar("T")
 
 
@@ -121,6 +127,8 @@ def object_names(event: Event) -> tuple[str, ...]:
         ]  # fmt: skip
     elif isinstance(event, AuditEvent):
         named.append(objects.record_name(event.record))
+    elif isinstance(event, AttestationEvent):
+        named.append(objects.attestation_name(event.statement))
     return tuple(named)
 
 
@@ -142,6 +150,8 @@ def body(event: Event) -> dict[str, object]:
     stated: dict[str, object]
     if isinstance(event, OtherEvent):
         stated = dict(event.body)
+    elif isinstance(event, KeyChangeEvent | PolicyEvent):
+        stated = event_trust.stated(event)
     elif isinstance(event, RevocationEvent):
         stated = {"target": {"kind": event.target_kind, "id": event.target_id}, "reason": event.reason}
     else:
@@ -233,10 +243,6 @@ def _row_key(fields: Fields, key: str) -> tuple[str, int]:
     raise fields.wrong(key, "[trajectory, step]", None)
 
 
-def _key(fields: Fields, time: str) -> Event:
-    return KeyEvent(fields.text("role"), fields.text("vkey"), time)
-
-
 def _channel(fields: Fields, time: str) -> Event:
     spec: Mapping[str, object] | ObjectRef
     if "spec_object" in fields.left:
@@ -309,7 +315,9 @@ def _audit(fields: Fields, time: str) -> Event:
 
 
 _READERS: dict[str, Callable[[Fields, str], Event]] = {
-    "key": _key,
+    "key": event_trust.key,
+    "policy": event_trust.policy,
+    "attestation": event_trust.attestation,
     "channel": _channel,
     "acquisition": _acquisition,
     "segment": _segment,

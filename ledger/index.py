@@ -123,6 +123,15 @@ class Index:
             )  # fmt: skip
             yield from (EventRow(i, kind, time, bytes(d), bytes(leaf)) for i, kind, time, d, leaf in found)
 
+    def events_of(self, types: Collection[str]) -> tuple[EventRow, ...]:
+        """The events of some types, in the order of the log."""
+        columns, marks = "leaf_index, type, time, data, leaf_hash", ", ".join("?" * len(types))
+        found = self._rows(
+            f"SELECT {columns} FROM event WHERE leaf_index < ? AND type IN ({marks}) ORDER BY leaf_index",  # noqa: S608
+            self.size, *types,
+        )  # fmt: skip
+        return tuple(EventRow(i, kind, time, bytes(d), bytes(leaf)) for i, kind, time, d, leaf in found)
+
     def times(self, kind: str) -> dict[int, str]:
         """The time of every event of one type, by its leaf index."""
         return dict(self._rows("SELECT leaf_index, time FROM event WHERE type = ?", kind))

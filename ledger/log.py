@@ -12,16 +12,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from contracts.digest import blake3_digest
-from contracts.errors import StorageError
+from contracts.errors import StorageError, UnknownKeyError
 from ledger import catalog, derive, durable, events, heads, lock, pin, publish, seal, tree
 from ledger.event_types import Event, KeyEvent
-from ledger.heads import HEAD_ROLE
+from ledger.heads import CheckedHead
 from ledger.home import Home
 from ledger.index import Index
-from ledger.keys import SigningKey
+from ledger.keys import SigningKey, key_id
 from ledger.notes import TreeHead, sign_head
 from ledger.objects import Objects, list_name
 from ledger.pin import Pin
+from ledger.trust import HEAD, Trust
 from ledger.vkey import VerifierKey
 
 LOCK_FILE = "writer.lock"
@@ -34,6 +35,7 @@ class Transaction:
     home: Home
     index: Index
     size: int
+    trust: Trust
 
     @property
     def objects(self) -> Objects:
@@ -58,8 +60,11 @@ def commit(
     build: Callable[[Transaction], Sequence[Event]],
     *,
     wait: float = lock.WAIT,
+    successor: SigningKey | None = None,
 ) -> Commit:
     """Appends the events that `build` returns after looking at the present state; none is fine.
+
+    Where one of them rotates the key of the heads, `successor` is the new key and signs the new head.
 
     StorageError `locked` when another writer does not finish within `wait` seconds; UnknownKeyError when
     `key` is not the one that signs this log; TamperError when the log is not what was signed or pinned.
@@ -68,18 +73,21 @@ def commit(
     with writer(home, wait):
         with catalog.writing(home.catalog, wait) as session, Index.open(home) as index:
             checked = heads.check(home, index, key=key.public)
+            _refuse_former(checked, key)
             served = publish.check(home.objects, checked)
             publish.check_pending(index, served.size if served else 0)
-            made = build(Transaction(home, index, checked.head.size))
+            made = build(Transaction(home, index, checked.head.size, checked.trust.newest))
+            vkey = checked.trust.extended(enumerate(made, checked.head.size)).heads.newest
             rows, leaves = _rows(home.objects, made, checked.leaves)
             note, warnings = checked.row.note, _clock(index, made)
             if made:
-                note = _signed(home.origin, [*checked.leaves, *leaves], key, rows)
+                signer = _signer(vkey, key, successor)
+                note = _signed(home.origin, [*checked.leaves, *leaves], signer, rows)
                 catalog.append(session, derive.joined(rows))
             durable.crash_point("appended")
         durable.crash_point("committed")
         first = checked.head.size
-        head = Pin(home.origin, str(checked.vkey), note)
+        head = Pin(home.origin, str(vkey), note)
         warnings += finish(home, head)
     return Commit(head.head.size, first, "sha256:" + head.head.root.hex(), note, warnings)
 
@@ -87,7 +95,7 @@ def commit(
 def begin(home: Home, key: SigningKey) -> Pin:
     """The first event and head of a new home: the key that signs it. Returns what to pin."""
     vkey = VerifierKey(home.origin, key.public.raw)
-    rows, leaves = _rows(home.objects, [KeyEvent(HEAD_ROLE, str(vkey))], [])
+    rows, leaves = _rows(home.objects, [KeyEvent(HEAD, str(vkey))], [])
     note = _signed(home.origin, leaves, key, rows)
     catalog.create(home.catalog)
     with catalog.writing(home.catalog) as session:
@@ -157,6 +165,23 @@ def _signed(origin: str, leaves: Sequence[bytes], key: SigningKey, rows: derive.
     note = sign_head(head, key)
     rows["head"] = [[{"size": head.size, "root": head.root, "note": note}]]
     return note
+
+
+def _refuse_former(checked: CheckedHead, key: SigningKey) -> None:
+    if key.public.raw != checked.vkey.public:
+        (since, _), place = checked.trust.heads.periods[-1], checked.row.size
+        raise UnknownKeyError(
+            "the key no longer signs the heads of this log", where=f"head of size {place}",
+            expected=f"the key that replaced it at event {since}", got=key_id(key.public)[:16],
+        )  # fmt: skip
+
+
+def _signer(vkey: VerifierKey, key: SigningKey, successor: SigningKey | None) -> SigningKey:
+    """The one of two keys that signs the new head."""
+    for signer in (key, successor):
+        if signer is not None and signer.public.raw == vkey.public:
+            return signer
+    raise AssertionError("whoever rotates the key of the heads brings the new one")
 
 
 def _clock(index: Index, made: Sequence[Event]) -> tuple[str, ...]:

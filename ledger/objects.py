@@ -1,8 +1,8 @@
 """The object store: immutable files whose name is the digest of their bytes, and the published log.
 
     segments/<hex>.parquet|.leaves|.rows    refusals/<hex>.parquet|.leaves|.rows|.json    lists/<hex>.json
-    records/<hex>.dsse.json (SHA-256; all others BLAKE3)
-    log/checkpoint    log/heads/<size>    log/tile/...     (named by position, not by digest)
+    records/<hex>.dsse.json    attestations/<hex>.dsse.json    (SHA-256; all others BLAKE3)
+    log/checkpoint    log/heads/<size>    log/witnessed/<size>    log/tile/...     (named by position)
 
 Names are relative POSIX paths of exactly these forms. An object comes into being whole: staged beside
 the store, synced, renamed, the directory synced. Symbolic links are never followed below the root.
@@ -32,11 +32,13 @@ ADDRESSED = re.compile(
     r"(?:segments/(?P<segment>[0-9a-f]{64})\.(?:parquet|leaves|rows)"
     r"|refusals/(?P<refusal>[0-9a-f]{64})\.(?:parquet|leaves|rows|json)"
     r"|lists/(?P<list>[0-9a-f]{64})\.json"
-    r"|records/(?P<record>[0-9a-f]{64})\.dsse\.json)",
+    r"|records/(?P<record>[0-9a-f]{64})\.dsse\.json"
+    r"|attestations/(?P<attestation>[0-9a-f]{64})\.dsse\.json)",
     re.ASCII,
 )
+SIGNED = ("record", "attestation")  # named by SHA-256, as other tools name envelopes
 PUBLISHED = re.compile(
-    r"log/(?:checkpoint|heads/[1-9][0-9]{0,18}"
+    r"log/(?:checkpoint|(?:heads|witnessed)/[1-9][0-9]{0,18}"
     r"|tile/(?:entries|0|[1-9][0-9]?)/(?:x[0-9]{3}/)*[0-9]{3}(?:\.p/[1-9][0-9]{0,2})?)",
     re.ASCII,
 )
@@ -96,21 +98,31 @@ def record_name(digest: str) -> str:
     return f"records/{_hex(digest, 'sha256')}.dsse.json"
 
 
+def attestation_name(digest: str) -> str:
+    """The signed envelope of an attestation."""
+    return f"attestations/{_hex(digest, 'sha256')}.dsse.json"
+
+
 def digest_in(name: str) -> str | None:
     """The digest an object's name claims for its bytes; None for the published log."""
     match = ADDRESSED.fullmatch(name)
     if match is None:
         return None
     kind = match.lastgroup or ""
-    return f"{'sha256' if kind == 'record' else 'blake3'}:{match[kind]}"
+    return f"{'sha256' if kind in SIGNED else 'blake3'}:{match[kind]}"
 
 
 def file_digest(path: Path, algorithm: str) -> str:
     """The digest of a file's bytes, read in chunks."""
-    hasher = blake3() if algorithm == "blake3" else hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            hasher.update(chunk)
+        return stream_digest(file, algorithm)
+
+
+def stream_digest(file: BinaryIO, algorithm: str) -> str:
+    """The digest of what an open file has to give, read in chunks."""
+    hasher = blake3() if algorithm == "blake3" else hashlib.sha256()
+    while chunk := file.read(CHUNK):
+        hasher.update(chunk)
     return f"{algorithm}:{hasher.hexdigest()}"
 
 

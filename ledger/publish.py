@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from contracts.errors import TamperError, VerificationError
 from ledger import durable, tree
-from ledger.heads import CheckedHead, events_in_tree
+from ledger.head_keys import HeadKeys
+from ledger.heads import CheckedHead, events_in_tree, history
 from ledger.index import Index
-from ledger.notes import TreeHead, verify_head
+from ledger.notes import TreeHead
 from ledger.objects import Objects
 from ledger.pin import Pin
 from ledger.tiles import HEIGHT, WIDTH, Tile, bundle_bytes, tile_bytes, tiles
-from ledger.vkey import VerifierKey
 
 CHECKPOINT = "log/checkpoint"
 REPAIR = "run `ledger repair` to publish the log again from the catalog"
@@ -27,12 +27,12 @@ def head_name(size: int) -> str:
     return f"log/heads/{size}"
 
 
-def published(objects: Objects, vkey: VerifierKey | str, origin: str) -> TreeHead | None:
+def published(objects: Objects, keys: HeadKeys) -> TreeHead | None:
     """The verified head in the checkpoint, None where nothing was published yet."""
     if not objects.exists(CHECKPOINT):
         return None
     try:
-        return verify_head(objects.read(CHECKPOINT, limit=1 << 18), [vkey], origin)
+        return keys.verify(objects.read(CHECKPOINT, limit=1 << 18))
     except VerificationError as error:
         error.where = error.where or CHECKPOINT
         error.next_step = error.next_step or REPAIR
@@ -41,7 +41,7 @@ def published(objects: Objects, vkey: VerifierKey | str, origin: str) -> TreeHea
 
 def check(objects: Objects, checked: CheckedHead) -> TreeHead | None:
     """The published head, which must be a prefix of the checked one."""
-    found = published(objects, checked.vkey, checked.head.origin)
+    found = published(objects, checked.trust.heads)
     if found is None:
         return None
     if found.size > checked.head.size:
@@ -63,7 +63,7 @@ def check_pending(index: Index, published_size: int) -> None:
 
 def publish(objects: Objects, index: Index, head: Pin) -> None:
     """Brings the published files up to a committed head; only what the checkpoint lacks is written."""
-    old = published(objects, head.vkey, head.origin)
+    old = published(objects, history(index).heads)
     since = old.size if old else 0
     if old is None or since < head.head.size:
         for name, data in files(index, head, since):

@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.errors import LedgerError, MalformedError, StorageError, TamperError, VerificationError
+from contracts.errors import LedgerError, StorageError, TamperError, VerificationError
 from ledger import catalog, derive, durable, events, heads, lock, log, pin, publish, tree
+from ledger import trust as trusts
 from ledger.catalog_file import journal
-from ledger.event_types import KeyEvent
+from ledger.head_keys import HeadKeys
 from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import PublicKey
-from ledger.notes import TreeHead, verify_head
+from ledger.notes import TreeHead
 from ledger.objects import Objects
 from ledger.tiles import parse_bundle, tiles
-from ledger.vkey import VerifierKey, parse_vkey
 
 BATCH = 1000
 MAX_BUNDLE = 256 * (2 + 0xFFFF)
@@ -40,7 +40,7 @@ def rebuild(
 ) -> Rebuilt:
     """Makes the catalog again, every other writer locked out, and keeps the old one beside it.
 
-    1. The checkpoint is signed by the key of event 0, which the pin, `key` or `trust_first` vouch for.
+    1. The checkpoint is signed by the key of its size, which the pin, `key` or `trust_first` vouch for.
     2. The entries lead to its root; the pin is a prefix of it.
     3. A catalog that still verifies is not further than the checkpoint: else `repair` has to publish first.
     4. Older signed heads that are prefixes are taken over; others are named and left out.
@@ -49,9 +49,9 @@ def rebuild(
     with log.writer(home, wait):
         objects = home.objects
         entries = _entries(objects)
-        vkey = _vkey(entries)
-        heads.trust(home, vkey, pin.load(home.origin), key, trust_first)
-        head = publish.published(objects, vkey, home.origin)
+        keys = _keys(entries)
+        heads.trust(home, keys, pin.load(home.origin), key, trust_first)
+        head = publish.published(objects, keys)
         leaves = [tree.leaf_hash(entry) for entry in entries]
         if head is None or tree.root(leaves) != head.root:
             raise TamperError(
@@ -61,7 +61,7 @@ def rebuild(
         if known is not None:
             pin.check(known, head, leaves)
         _refuse_newer(home, head, key, trust_first)
-        signed, left_out = _heads(objects, vkey, home.origin, leaves)
+        signed, left_out = _heads(objects, keys, leaves)
         new = objects.stage(".catalog")
         try:
             _fill(new, objects, entries, leaves, signed)
@@ -70,7 +70,7 @@ def rebuild(
         finally:
             for path in (new, journal(new)):
                 path.unlink(missing_ok=True)
-        log.finish(home, pin.Pin(home.origin, str(vkey), objects.read(publish.CHECKPOINT)))
+        log.finish(home, pin.Pin(home.origin, str(keys.at(head.size)), objects.read(publish.CHECKPOINT)))
         return Rebuilt(head.size, "sha256:" + head.root.hex(), len(signed), kept, left_out)
 
 
@@ -93,11 +93,10 @@ def _entries(objects: Objects) -> list[bytes]:
     return found
 
 
-def _vkey(entries: Sequence[bytes]) -> VerifierKey:
-    event = events.decode(entries[0]) if entries else None
-    if not isinstance(event, KeyEvent) or event.role != heads.HEAD_ROLE:
-        raise MalformedError("the log does not begin with the key of its heads", where="event 0")
-    return parse_vkey(event.vkey)
+def _keys(entries: Sequence[bytes]) -> HeadKeys:
+    """The keys of the heads, as the entries tell them."""
+    decoded = ((index, events.decode(entry)) for index, entry in enumerate(entries))
+    return trusts.history((index, event) for index, event in decoded if event.type in heads.ABOUT_TRUST).heads
 
 
 def _refuse_newer(home: Home, head: TreeHead, key: PublicKey | None, trust_first: bool) -> None:
@@ -115,7 +114,7 @@ def _refuse_newer(home: Home, head: TreeHead, key: PublicKey | None, trust_first
 
 
 def _heads(
-    objects: Objects, vkey: VerifierKey, origin: str, leaves: Sequence[bytes]
+    objects: Objects, keys: HeadKeys, leaves: Sequence[bytes]
 ) -> tuple[dict[int, tuple[TreeHead, bytes]], tuple[str, ...]]:
     """Every signed head that is a prefix of the log, the checkpoint among them; the names of the others."""
     found: dict[int, tuple[TreeHead, bytes]] = {}
@@ -124,7 +123,7 @@ def _heads(
     for name in names:
         try:
             note = objects.read(name, limit=1 << 18)
-            head = verify_head(note, [vkey], origin)
+            head = keys.verify(note)
         except VerificationError:
             left_out.append(name)
         else:

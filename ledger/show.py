@@ -14,7 +14,6 @@ from ledger.entry_id import entry_id
 from ledger.envelope import Envelope
 from ledger.identify import EntryFound, EventFound, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
-from ledger.keys import PublicKey
 from ledger.node import Node, present
 from ledger.objects import record_name
 from ledger.pages import page_count
@@ -224,7 +223,8 @@ def read_record(reading: Reading, row: RecordRow, signed: Envelope | None = None
     signed = signed or read_envelope(reading, row)
     claimed = ", ".join(s.keyid or "unnamed key" for s in signed.signatures)
     try:
-        envelope.verify(signed, [PublicKey(reading.head.vkey.public)])
+        signers = reading.head.trust.before(row.event).auditors
+        envelope.verify(signed, signers.public, signers.threshold)
         trusted = True
     except VerificationError:
         trusted = False

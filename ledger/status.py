@@ -12,12 +12,15 @@ from contracts.errors import VerificationError
 from ledger import clock, events, heads, pin, publish
 from ledger.event_types import (
     AcquisitionEvent,
+    AttestationEvent,
     AuditEvent,
     ChannelEvent,
     Event,
+    KeyChangeEvent,
     KeyEvent,
     ObjectRef,
     OtherEvent,
+    PolicyEvent,
     RefusalEvent,
     RevocationEvent,
     SegmentEvent,
@@ -28,6 +31,7 @@ from ledger.index_rows import RecordRow, RevocationRow
 from ledger.keys import PublicKey, key_id
 
 _HEX = 12
+_ACTIONS = {"add": "added", "rotate": "rotated to", "retire": "retired"}
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ def status(home: Home) -> Status:
         return Status(
             home=home.path,
             origin=home.origin,
-            key_id=key_id(PublicKey(heads.head_key(index).public)),
+            key_id=key_id(PublicKey(heads.history(index).heads.newest.public)),
             size=row.size,
             root=row.root,
             time=newest.time,
@@ -180,6 +184,13 @@ def summary(event: Event) -> str:
     match event:
         case KeyEvent():
             text = f"key for {event.role}: {event.vkey.rpartition('+')[0]}"
+        case KeyChangeEvent():
+            text = f"key for {event.role}: {_ACTIONS[event.action]} {event.vkey.rpartition('+')[0]}"
+        case PolicyEvent():
+            roles = ", ".join(f"{role.threshold} of {len(role.keys)} {role.role}" for role in event.roles)
+            text = f"policy: {roles}"
+        case AttestationEvent():
+            text = f"{event.kind} {event.subject} attested, statement {_short(event.statement)}"
         case ChannelEvent():
             text = f"channel {event.name}@{event.version} {_short(event.fingerprint)}"
         case AcquisitionEvent():

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 
 from contracts.errors import LedgerError, StorageError, VerificationError
 from ledger import durable, heads, lock, pin
+from ledger import trust as trusts
 from ledger.event_types import AuditEvent
+from ledger.head_keys import HeadKeys
 from ledger.heads import CheckedHead
 from ledger.home import Home
 from ledger.index import Index
@@ -24,7 +26,7 @@ from ledger.verify_catalog import CATALOG, Named, check_file, check_rows, readin
 from ledger.verify_log import Log, check_heads, check_published
 from ledger.verify_objects import check_objects, check_strays
 from ledger.verify_records import check_records
-from ledger.vkey import VerifierKey, parse_vkey
+from ledger.vkey import parse_vkey
 
 ATTEMPTS = 4
 __all__ = ["Problem", "Progress", "Recompute", "Report", "verify"]
@@ -81,13 +83,15 @@ def verify(
     """Check a home, in this order, and keep the pin of a verified head.
 
     1. The catalog is one, sound in SQLite's own terms, and the file that was sealed.
-    2. The newest head is signed by the trusted key (the pinned one, else `key`, else with `trust_first`
-       the log's own), the events lead to its root, none follow it, and the pin is a prefix of it.
+    2. The newest head is signed by the key of its size, which the pinned one (else `key`, else with
+       `trust_first` the log's first) leads to by rotations that old and new key signed; the events lead to
+       its root, none follow it, and the pin is a prefix of it.
     3. So is every older head in the catalog.
     4. Every event is the leaf it stands at, every derived row is what its event says, all triggers stand.
     5. The published files (checkpoint, heads, tiles, entry bundles) hold the same log.
     6. Every object that an event names is there with its digest.
-    7. Every record is signed by a key of the log and holds the result and design its event says.
+    7. Every change of keys and policy was signed by those who could make it then. Every record is signed by
+       those who could sign audits then, and holds the result and design its event says.
     8. Full only: every segment decodes, its pages lead to its root, its rows are in order, each once,
        as the event describes them, and meet the contract that admitted them.
     9. Full only: every audit gives the same result, byte for byte, when it is computed again.
@@ -136,8 +140,8 @@ class _Run:
         with reading(found, self.home):
             self._check_head(index, key, trust_first)  # 2
         size = min(index.size, index.event_count())
-        vkey = self._head_key(index)
-        log = None if vkey is None else Log(self.home.origin, vkey, index.leaves(size))
+        keys = self._head_keys(index)
+        log = None if keys is None else Log(keys, index.leaves(size))
         notes: dict[int, bytes] = {}
         with reading(found, self.home):
             notes = {} if log is None else check_heads(found, index, log)  # 3
@@ -147,8 +151,9 @@ class _Run:
             check_published(found, objects, log, notes, self._phase("published log", size))  # 5
         named = self.named
         self.sizes = check_objects(found, objects, named, self._phase("objects", len(named.objects)))  # 6
-        if log is not None:
-            self.audits = check_records(found, objects, named, self.sizes, named.signers(log.vkey))  # 7
+        with found.guard("signature", CATALOG):
+            trust = trusts.history(named.trust)  # 7
+            self.audits = check_records(found, objects, named, self.sizes, trust)
         self.counts = {
             "events": size,
             "heads": len(notes),
@@ -166,13 +171,14 @@ class _Run:
             where, entry = (str(error.where), None) if error.code == "pin" else (CATALOG, error.where)
             self.found.add_error(error, "signature", where, entry)
 
-    def _head_key(self, index: Index) -> VerifierKey | None:
-        """The trusted key where the head is right; else the one pinned or claimed, to look further with."""
-        if self.checked is not None:
-            return self.checked.vkey
+    def _head_keys(self, index: Index) -> HeadKeys | None:
+        """The keys of the heads; where the log does not tell them, the pinned one, to look further with."""
+        with suppress(LedgerError):
+            return heads.history(index).heads
         with suppress(LedgerError):
             known = pin.load(self.home.origin)
-            return parse_vkey(known.vkey) if known is not None else heads.head_key(index)
+            if known is not None:
+                return HeadKeys(self.home.origin, ((0, parse_vkey(known.vkey)),))
         return None
 
     def check_full(self, index: Index, recompute: Recompute | None) -> None:

@@ -11,15 +11,21 @@ from itertools import zip_longest
 from contracts.errors import LedgerError, StorageError, TamperError
 from ledger import derive, events, seal
 from ledger.catalog_file import catalog_error, open_readonly
-from ledger.event_types import AuditEvent, Event, KeyEvent, RefusalEvent, SegmentEvent
+from ledger.event_types import (
+    AuditEvent,
+    Event,
+    KeyChangeEvent,
+    KeyEvent,
+    PolicyEvent,
+    RefusalEvent,
+    SegmentEvent,
+)
 from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import EventRow
-from ledger.keys import PublicKey
 from ledger.objects import Objects
 from ledger.problems import Problems
 from ledger.tree import leaf_hash
-from ledger.vkey import VerifierKey, parse_vkey
 from migrations.append_only import TABLES
 
 CATALOG = "catalog.sqlite"
@@ -29,7 +35,6 @@ FAULTS = 20
 OTHER_VERSION = ("old-catalog", "newer-catalog")
 _END = 2**63 - 1
 SIDES = "refused_side"
-SIGNERS = ("head", "audit")
 
 
 @dataclass
@@ -39,12 +44,7 @@ class Named:
     objects: dict[str, int] = field(default_factory=dict)
     stored: list[tuple[int, SegmentEvent | RefusalEvent]] = field(default_factory=list)
     audits: list[tuple[int, AuditEvent]] = field(default_factory=list)
-    keys: list[tuple[str, VerifierKey]] = field(default_factory=list)
-
-    def signers(self, head: VerifierKey) -> list[PublicKey]:
-        """The keys that may sign an audit: that of the heads, and those the log names for it."""
-        raw = [head.public, *(key.public for role, key in self.keys if role in SIGNERS)]
-        return [PublicKey(key) for key in dict.fromkeys(raw)]
+    trust: list[tuple[int, Event]] = field(default_factory=list)
 
     def take(self, index: int, event: Event) -> None:
         """Adds one event."""
@@ -54,8 +54,8 @@ class Named:
             self.stored.append((index, event))
         elif isinstance(event, AuditEvent):
             self.audits.append((index, event))
-        elif isinstance(event, KeyEvent):
-            self.keys.append((event.role, parse_vkey(event.vkey)))
+        elif isinstance(event, KeyEvent | KeyChangeEvent | PolicyEvent):
+            self.trust.append((index, event))
 
 
 @contextmanager

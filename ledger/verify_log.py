@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from contracts.errors import LedgerError, MalformedError
+from ledger.head_keys import HeadKeys
 from ledger.index import Index
-from ledger.notes import TreeHead, verify_head
+from ledger.notes import TreeHead
 from ledger.objects import Objects
 from ledger.problems import Problems
 from ledger.publish import CHECKPOINT, REPAIR, head_name, published
 from ledger.tiles import HEIGHT, Tile, parse_bundle, parse_tile, tile_bytes, tiles
 from ledger.tree import leaf_hash, leaves_reader, prefix_roots
 from ledger.verify_catalog import CATALOG
-from ledger.vkey import VerifierKey
 
 OBJECTS = "objects"
 MAX_NOTE = 1 << 18
@@ -23,10 +23,9 @@ MAX_FILE = 1 << 25  # twice a bundle of 256 entries of 64 KiB
 
 @dataclass(frozen=True)
 class Log:
-    """The log as the catalog has it: its name, the key of its heads, the first `len(leaves)` leaf hashes."""
+    """The log as the catalog has it: the keys of its heads, the first `len(leaves)` leaf hashes."""
 
-    origin: str
-    vkey: VerifierKey
+    keys: HeadKeys
     leaves: Sequence[bytes]
 
     @property
@@ -43,7 +42,7 @@ def check_heads(found: Problems, index: Index, log: Log) -> dict[int, bytes]:
         with found.guard("signature", CATALOG, entry):
             row = index.head(size)
             notes[size] = row.note
-            head = verify_head(row.note, [log.vkey], log.origin)
+            head = log.keys.verify(row.note)
             if head.size != size or row.root != "sha256:" + head.root.hex():
                 found.add("catalog", CATALOG, "stored head differs from its signed note", entry)
             if head.root != root:
@@ -99,7 +98,7 @@ def _checkpoint(found: Problems, objects: Objects, log: Log) -> TreeHead | None:
     """The published head where it is signed and no larger than the catalog's log."""
     where = f"{OBJECTS}/{CHECKPOINT}"
     with found.guard("signature", where):
-        head = published(objects, log.vkey, log.origin)
+        head = published(objects, log.keys)
         if head is None:
             found.add("data", where, f"the checkpoint is missing; {REPAIR}")
         elif head.size > log.size:
@@ -137,7 +136,7 @@ def _other_head(found: Problems, objects: Objects, name: str, log: Log) -> None:
     """A published head the catalog does not know: it was forgotten there, or belongs to another history."""
     where = f"{OBJECTS}/{name}"
     with found.guard("signature", where):
-        head = verify_head(objects.read(name, limit=MAX_NOTE), [log.vkey], log.origin)
+        head = log.keys.verify(objects.read(name, limit=MAX_NOTE))
         if head.size > log.size:
             message = f"a head of {head.size} events was signed and the catalog holds {log.size}"
             found.add("rolled-back-head", where, message)

@@ -9,15 +9,15 @@ from contracts.digest import sha256_digest
 from contracts.errors import LedgerError, TamperError
 from ledger import envelope, statement
 from ledger.event_types import AuditEvent
-from ledger.keys import PublicKey
 from ledger.objects import Objects, record_name
 from ledger.problems import Problems
+from ledger.trust import Role, TrustHistory
 from ledger.verify_catalog import Named
 from ledger.verify_log import OBJECTS
 
 
 def check_records(
-    found: Problems, objects: Objects, named: Named, whole: Collection[str], trusted: Sequence[PublicKey]
+    found: Problems, objects: Objects, named: Named, whole: Collection[str], trust: TrustHistory
 ) -> list[tuple[int, AuditEvent]]:
     """The envelope of every audit whose file is `whole`; returns the audits that are as they were logged."""
     good: list[tuple[int, AuditEvent]] = []
@@ -25,7 +25,8 @@ def check_records(
         name = record_name(audit.record)
         if name in whole:
             with found.guard("record", f"{OBJECTS}/{name}", f"event {index}"):
-                checked_payload(objects.read(name, limit=envelope.MAX_ENVELOPE), audit, trusted)
+                signers = trust.before(index).auditors
+                checked_payload(objects.read(name, limit=envelope.MAX_ENVELOPE), audit, signers)
                 good.append((index, audit))
     return good
 
@@ -59,10 +60,10 @@ def recompute_records(
     return computed
 
 
-def checked_payload(data: bytes, audit: AuditEvent, trusted: Sequence[PublicKey]) -> bytes:
+def checked_payload(data: bytes, audit: AuditEvent, signers: Role) -> bytes:
     """The payload of an audit's envelope; raises when it is not signed or is not what the event says."""
     received = envelope.parse(data)
-    payload = envelope.verify(received, trusted)
+    payload = envelope.verify(received, signers.public, signers.threshold)
     if received.payload_type != statement.PAYLOAD_TYPE:
         raise TamperError(
             "record of another type",

@@ -1,6 +1,7 @@
 """The text form of a public key that signs notes (C2SP signed-note): `<name>+<id>+<base64>`.
 
-The id is the first four bytes of SHA-256(name || "\\n" || 0x01 || public key); 0x01 says Ed25519.
+The id is the first four bytes of SHA-256(name || "\\n" || type || public key). Type 0x01 is Ed25519 over
+the note itself; 0x04 is Ed25519 over the note and a time, as witnesses sign (C2SP tlog-cosignature).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from hashlib import sha256
 from contracts.errors import MalformedError
 
 ED25519 = b"\x01"
+COSIGNATURE = b"\x04"
 RAW = 32
 MAX_NAME = 255
 _SHAPE = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)")
@@ -22,10 +24,11 @@ _EXPECTED = "NAME+8 hex+base64 of an ed25519 key"
 
 @dataclass(frozen=True)
 class VerifierKey:
-    """A name and the raw 32 bytes of the Ed25519 key that signs notes under it."""
+    """A name, the raw 32 bytes of the Ed25519 key that signs under it, and what it signs (`type`)."""
 
     name: str
     public: bytes
+    type: bytes = ED25519
 
     def __post_init__(self) -> None:
         if not is_name(self.name):
@@ -38,12 +41,12 @@ class VerifierKey:
             raise MalformedError("not an ed25519 public key", expected=f"{RAW} bytes", got=len(self.public))
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.id.hex()}+{base64.b64encode(ED25519 + self.public).decode()}"
+        return f"{self.name}+{self.id.hex()}+{base64.b64encode(self.type + self.public).decode()}"
 
     @property
     def id(self) -> bytes:
         """The four bytes that stand before a signature of this key."""
-        return sha256(self.name.encode() + b"\n" + ED25519 + self.public).digest()[:4]
+        return sha256(self.name.encode() + b"\n" + self.type + self.public).digest()[:4]
 
 
 def is_name(text: str) -> bool:
@@ -61,17 +64,17 @@ def is_vkey(text: str) -> bool:
     return _SHAPE.fullmatch(text) is not None
 
 
-def parse_vkey(text: str) -> VerifierKey:
-    """The key a text stands for; MalformedError when the id does not belong to it, or it is not Ed25519."""
+def parse_vkey(text: str, signs: bytes = ED25519) -> VerifierKey:
+    """The key a text stands for; MalformedError when the id is not its own, or it is of another type."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise MalformedError("not a verifier key", expected=_EXPECTED)
     data = decode_base64(match[3])
-    if data[:1] != ED25519:
+    if data[:1] != signs:
         raise MalformedError(
             "a verifier key of another type", expected=_EXPECTED, got=f"type {data[:1].hex()}"
         )
-    key = VerifierKey(match[1], data[1:])
+    key = VerifierKey(match[1], data[1:], signs)
     if key.id.hex() != match[2]:
         raise MalformedError("the id of a verifier key is not its own", expected=key.id.hex(), got=match[2])
     return key

@@ -17,6 +17,7 @@ from ledger import catalog, catalog_file, derive, events, log
 from ledger.events import AcquisitionEvent, Event, SegmentEvent
 from ledger.index import Index
 from migrations.append_only import TABLES
+from migrations.revisions import LATEST
 from tests.ledger.homes import (
     Place,
     by_hand,
@@ -322,10 +323,10 @@ def test_a_newer_catalog_is_not_guessed_at(place: Place) -> None:
 def test_an_older_catalog_is_migrated_by_a_writer(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     by_hand(place, "UPDATE alembic_version SET version_num = '0000'", drop=False)
     for module in (catalog, catalog_file):
-        monkeypatch.setattr(module, "REVISIONS", ("0000", "0001"))
+        monkeypatch.setattr(module, "REVISIONS", ("0000", LATEST))
     monkeypatch.setattr(
         "migrations.runner.upgrade",
-        lambda url: by_hand(place, "UPDATE alembic_version SET version_num = '0001'", drop=False),
+        lambda url: by_hand(place, f"UPDATE alembic_version SET version_num = '{LATEST}'", drop=False),
     )
     with pytest.raises(StorageError, match="ledger repair") as caught:
         Index.open(place.home)

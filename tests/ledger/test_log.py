@@ -236,7 +236,7 @@ def test_a_reader_during_a_write_sees_the_last_head(place: Place) -> None:
 
     def look(point: str) -> None:
         with Index.open(place.home) as index:
-            found = publish.published(place.home.objects, heads.head_key(index), "test-log")
+            found = publish.published(place.home.objects, heads.history(index).heads)
             seen.append((point, index.size, found.size if found else 0))
 
     durable.hook = look
