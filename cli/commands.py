@@ -7,7 +7,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add every command and group to the application, in the order of the help page."""
-    from cli import audit, channels, demo, entries, home, ingest, jev, keys, verify
+    from cli import audit, bundles, channels, demo, entries, home, ingest, jev, keys, verify
 
     home.register(app)
     app.add_typer(channels.app, name="channel")
@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(audit.app, name="audit")
     entries.register(app)
     verify.register(app)
+    bundles.register(app)
     app.add_typer(keys.app, name="key")
     app.add_typer(jev.app, name="jev")
     demo.register(app)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ledger.node import Node
+    from ledger.reading import Reading
 
 FORMATS = ("table", "jsonl", "csv", "parquet")
 FIRST = 20  # rows a person is shown where no --limit is given
@@ -195,6 +196,10 @@ def lineage(
     source: Annotated[
         Path | None, typer.Option(help="Check whether this file of yours is the one the entry came from.")
     ] = None,
+    proof: Annotated[
+        Path | None,
+        typer.Option(help="Write the proof of one entry here (C2SP tlog-proof), to check offline."),
+    ] = None,
     at: AtOption = None,
     key: PublicKeyOption = None,
     trust_first: TrustFirstOption = False,
@@ -206,11 +211,32 @@ def lineage(
 
     with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
         node = trace(opened, identifier)
+        if proof is not None:
+            _prove(opened, identifier, proof)
     if source is not None:
         _check_source(node, source)
     _emit(node, as_json)
     if source is not None and not as_json:
         render.say("", f"{source} is the file these came from: its digest agrees")
+    if proof is not None and not as_json:
+        render.say("", f"{proof} proves this entry: ledger verify {proof} --key KEY.pem")
+
+
+def _prove(opened: Reading, identifier: str, path: Path) -> None:
+    from ledger import durable
+    from ledger.entry_proof import prove
+    from ledger.identify import EntryFound, identify
+
+    found = identify(opened.index, identifier, opened.size)
+    if not isinstance(found, EntryFound):
+        raise UsageError(
+            "only an entry has a proof", code="not-an-entry", got=identifier[:80], where="--proof"
+        )
+    data = prove(opened, found)
+    with durable.storage("writing the proof", path):
+        staged = path.with_name(durable.temporary_name(".part"))
+        durable.create(staged, data)
+        durable.replace(staged, path)
 
 
 def _check_source(node: Node, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,10 +20,14 @@ FIRST = 10
 
 def register(app: typer.Typer) -> None:
     """Add `verify`."""
-    app.command(epilog="Example: ledger verify --full --key ledger.pub.pem")(verify)
+    app.command(epilog="Example: ledger verify --full; ledger verify audit.bundle --key KEY.pem")(verify)
 
 
 def verify(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A bundle or tlog-proof to check without any ledger (default: the home)."),
+    ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Decode every entry, judge it again, recompute every audit.")
     ] = False,
@@ -33,8 +38,13 @@ def verify(
     """Check the head's signature, the log, and every stored byte; name the first thing that is wrong."""
     from ledger.verify import verify as check
 
-    home = state.find_home()
     public = state.public_key(key)
+    if file is not None:
+        from cli.bundles import verify_file
+
+        verify_file(file, public, trust_first=trust_first, as_json=as_json)
+        return
+    home = state.find_home()
     recompute = _recompute(public, trust_first=trust_first) if full else None
     with render.progress() as progress:
         report = check(
