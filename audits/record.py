@@ -132,8 +132,16 @@ def audit_result(
     )
 
 
-def statement(audit: AuditResult, *, versions: Mapping[str, str], time: str) -> Statement:
+def statement(
+    audit: AuditResult,
+    *,
+    versions: Mapping[str, str],
+    time: str,
+    links: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> Statement:
     """The statement of an audit, made with these versions of software at this time (RFC 3339).
+
+    `links` names other records that a reader should see beside this one, by audit and role.
 
     Subjects: the tree head as `<origin>@<size>` with its root under sha256, then every segment read,
     with the BLAKE3 of its file and the Merkle root of its entries under sha256.
@@ -151,6 +159,7 @@ def statement(audit: AuditResult, *, versions: Mapping[str, str], time: str) -> 
         },
         "versions": dict(versions),
         "time": time,
+        **(links or {}),
     }
     predicate = {
         "audit": audit.audit,

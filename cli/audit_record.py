@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from audits.record import AuditResult, statement
+from cli import state
 from contracts.errors import StorageError, UsageError
 from ledger import clock, durable
 from ledger.home import Home, signing_key
 from ledger.keys import SigningKey
-from ledger.records import Logged, log_record
+from ledger.records import Logged, log_record, logged_records
 from ledger.snapshot import Snapshot, open_snapshot
 from ledger.statement import Statement
 
 SHOWN = len("sha256:") + 16  # a record's id as far as people need it
+REPEATABILITY = "repeatability"
+LINKED = ("transport", "contrast")  # audits that are read beside the repeatability of their arms
 PACKAGES = ("evaluator-ledger", "numpy", "pyarrow")
 
 
@@ -72,13 +75,27 @@ class Recorder:
     def record(self, audit: AuditResult) -> Recorded:
         """Sign, log, and write the envelope where it was asked for."""
         versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-        made = statement(audit, versions=versions, time=clock.now())
+        made = statement(audit, versions=versions, time=clock.now(), links=self._links(audit))
         if self.key is None:
             return Recorded(made, None, self.unsigned)
-        logged = log_record(self.home, self.key, made, wait=self.wait)
+        logged = log_record(self.home, self.key, made, auditors=state.auditors(), wait=self.wait)
         if self.output is not None:
             _write(self.output, logged.envelope)
         return Recorded(made, logged, None)
+
+    def _links(self, audit: AuditResult) -> dict[str, dict[str, list[str]]]:
+        """The repeatability records of the arms of an audit whose flips may be noise, by role."""
+        if audit.audit not in LINKED:
+            return {}
+        arms = {(arm["channel"], arm["view_source"]): arm["role"] for arm in audit.result["design"]["arms"]}
+        found: dict[str, list[str]] = {}
+        for record, logged in logged_records(self.home, REPEATABILITY, at=audit.head.size):
+            stated: Any = logged.predicate["result"]
+            (arm,) = stated["design"]["arms"]
+            role = arms.get((arm["channel"], arm["view_source"]))
+            if role is not None:
+                found.setdefault(role, []).append(record)
+        return {REPEATABILITY: found}
 
 
 def recorder(home: Home, key: str | None, *, no_record: bool, output: Path | None, wait: float) -> Recorder:

@@ -7,7 +7,7 @@ alt; the first line says which channels they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from audits.wording import estimate, interval, number, undefined
 from cli import audit_screens, render
@@ -53,6 +53,10 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
     out.print(f"Verdict: {said}")
     _limits(result, verbose=verbose)
     line(recorded.text)
+    if verbose:
+        environment: Any = recorded.statement.predicate["environment"]
+        for role, records in environment.get("repeatability", {}).items():
+            line(f"repeatability of {role}: {', '.join(records)}")
     if verbose and recorded.logged is not None:
         render.say(f"record {recorded.logged.record}")
     if recorded.logged is not None:

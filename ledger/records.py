@@ -6,13 +6,13 @@ segments behind the same result. Otherwise the record that is there is returned 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.canonical import canonical
 from contracts.digest import sha256_digest
-from contracts.errors import MalformedError, TamperError
-from ledger import envelope, lock, log
+from contracts.errors import MalformedError, TamperError, UnknownKeyError
+from ledger import envelope, heads, lock, log
 from ledger import statement as statements
 from ledger.event_types import AuditEvent
 from ledger.home import Home
@@ -22,6 +22,7 @@ from ledger.keys import SigningKey
 from ledger.log import Transaction
 from ledger.objects import Objects, record_name
 from ledger.statement import Statement, Subject
+from ledger.trust import Role
 
 REVOCABLE = ("audit", "record")
 
@@ -40,14 +41,27 @@ class Logged:
     warnings: tuple[str, ...] = ()
 
 
-def log_record(home: Home, key: SigningKey, statement: Statement, *, wait: float = lock.WAIT) -> Logged:
-    """Sign a statement and log it, or find the record that says the same already."""
+def log_record(
+    home: Home,
+    key: SigningKey,
+    statement: Statement,
+    *,
+    auditors: Sequence[SigningKey] = (),
+    wait: float = lock.WAIT,
+) -> Logged:
+    """Sign a statement and log it, or find the record that says the same already.
+
+    `key` signs the head, and the statement too where it may; so do those of `auditors` that may.
+    UnknownKeyError when these are fewer than the policy wants.
+    """
     named = _event_parts(statement)
     with Index.open(home) as index:
         found = _existing(index, home.objects, statement, named)
+        role = heads.history(index).newest.auditors
     if found is not None:
         return found
-    data = envelope.sign(statement.to_bytes(), statements.PAYLOAD_TYPE, [key]).to_bytes()
+    signers = _signers(role, [key, *auditors])
+    data = envelope.sign(statement.to_bytes(), statements.PAYLOAD_TYPE, signers).to_bytes()
     record = sha256_digest(data)
     home.objects.put(record_name(record), data)
     earlier: list[Logged] = []
@@ -64,6 +78,29 @@ def log_record(home: Home, key: SigningKey, statement: Statement, *, wait: float
     if earlier:
         return earlier[0]
     return Logged(record, commit.first_index, data, False, commit.warnings)
+
+
+def logged_records(home: Home, kind: str, *, at: int) -> list[tuple[str, Statement]]:
+    """The unrevoked audits of one kind among the first `at` events, as (record, statement), oldest first."""
+    with Index.open(home) as index:
+        revoked = {r.target_id for r in index.revocations(at) if r.target_kind in REVOCABLE}
+        rows = [r for r in index.records(at) if r.kind == kind and r.record not in revoked]
+        return [
+            (row.record, statements.parse(envelope.parse(_read(home.objects, row)).payload)) for row in rows
+        ]
+
+
+def _signers(role: Role, keys: Sequence[SigningKey]) -> list[SigningKey]:
+    """The keys that may sign audits, each once."""
+    may = {public.raw for public in role.public}
+    found = {key.public.raw: key for key in keys if key.public.raw in may}
+    if len(found) < role.threshold:
+        raise UnknownKeyError(
+            "the policy wants other keys to sign audits",
+            expected=f"{role.threshold} of {', '.join(key.name for key in role.keys)}", got=len(found),
+            next_step="name their private keys in LEDGER_AUDITOR_KEY, or run with --no-record",
+        )  # fmt: skip
+    return list(found.values())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,177 @@
+"""`ledger audit repeatability`, `pool`, `mixture` and `redundancy` as people and programs meet them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import commands, main
+from tests.audits.cohorts import Ledger, gains, new_ledger, rows
+
+FEW = ("--resamples", "200")
+PAIR = ("--ref", "direct", "--alt", "generated")
+KINDS: Sequence[tuple[str, ...]] = (
+    ("repeatability", "--channel", "direct"),
+    ("pool", "--channels", "direct,generated", "--weights", "generated=1,direct=3"),
+    ("mixture", *PAIR, "--weights", "A=0.5,B=0.5"),
+    ("redundancy", *PAIR),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+    @property
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.json["predicate"]["result"]
+        return found
+
+
+@dataclass(frozen=True)
+class Command:
+    """The program on one ledger: 24 trajectories, two targets, two repeats of direct."""
+
+    ledger: Ledger
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str) -> Answer:
+        self.capsys.readouterr()
+        code = main.dispatch(list(words))
+        printed = self.capsys.readouterr()
+        return Answer(code, printed.out, printed.err)
+
+    def audit(self, *words: str) -> Answer:
+        return self("audit", *words, *FEW)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered() -> None:
+    if not main.app.registered_commands:
+        commands.register(main.app)
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    ledger = new_ledger(tmp_path)
+    monkeypatch.setenv("LEDGER_HOME", str(ledger.home.path))
+    monkeypatch.setenv("NO_COLOR", "1")
+    faces = {
+        (f"t{t:03d}", s): gains(
+            1.0 + (t % 5) / 8, -0.5 + (t % 3) / 16, target="AB"[s % 2], extra={"success": t % 2 == 0}
+        )
+        for t in range(24)
+        for s in range(3)
+    }
+    ledger.ingest(rows(faces, acquisitions={"direct": ("one", "two")}))
+    return Command(ledger, capsys)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda words: words[0])
+def test_the_whole_walk_of_each_audit(command: Command, kind: tuple[str, ...]) -> None:
+    first = command.audit(*kind)
+    lines = first.out.splitlines()
+    assert first.code == 0, first.err
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith(f"{kind[0]}: ")
+    assert lines[1].startswith("72 transitions: 72 complete in 24 trajectories, 0 left out")
+    assert any(line.startswith("Verdict: ") for line in lines)
+    assert lines[-1].startswith("signed and logged as sha256:")
+
+    told = command.audit(*kind, "--json")
+    assert told.json["existed"] is True
+    assert told.json["predicate"]["audit"] == kind[0]
+    assert set(told.result) == {
+        "design", "flow", "provenance", "estimates", "tables", "verdicts", "limits"
+    }  # fmt: skip
+    primary = [name for name, fields in told.result["estimates"].items() if fields["role"] == "primary"]
+    assert primary == [told.result["design"]["primary"]]
+
+    verbose = command.audit(*kind, "--verbose", "--no-record")
+    assert verbose.code == 0, verbose.err
+    assert max(map(len, verbose.out.splitlines())) <= 80
+    assert "unsigned, not logged (--no-record)" in verbose.out
+
+    size = told.json["predicate"]["environment"]["head"]["size"]
+    verified = command("verify", "--full", "--json")
+    assert verified.code == 0, verified.out
+    assert command.audit(*kind, "--at", str(size - 1), "--no-record", "--json").result == told.result
+    traced = command("lineage", told.json["record"])
+    assert traced.code == 0
+    assert f"audit {kind[0]}" in traced.out
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda words: words[0])
+def test_an_empty_scope_ends_with_exit_5_and_a_record(command: Command, kind: tuple[str, ...]) -> None:
+    found = command.audit(*kind, "--where", "target=Z", "--json")
+    assert found.code == 5
+    assert found.json["error"]["exit"] == 5
+    assert found.json["record"] is not None
+    assert "undefined" in found.json["sentence"]
+    shown = command.audit(*kind, "--where", "target=Z", "--verbose")
+    assert shown.code == 5
+    assert not re.search(r"\bnan\b", shown.out)
+
+
+def test_repeatability_narrows_to_the_acquisitions_named(command: Command) -> None:
+    found = command.audit("repeatability", "--channel", "direct", "--acquisition", "direct@one", "--json")
+    assert found.code == 5
+    assert found.json["error"]["code"] == "one-acquisition"
+    assert {f["reason"] for f in found.result["estimates"].values()} == {"one_acquisition"}
+
+
+def test_a_pool_says_where_its_sign_turns_and_takes_weights_by_name(command: Command) -> None:
+    found = command.audit(*KINDS[1], "--json")
+    assert found.result["tables"]["weights"] == {"direct": 0.75, "generated": 0.25}
+    assert found.result["verdicts"]["pooled_sign"] == "depends_on_weights"
+    edge = found.result["tables"]["sign_map"]["edges"][0]
+    assert 0 < edge["turns_at"] < 1
+    assert f"turn at weight {edge['turns_at']:.3f} of generated" in found.json["sentence"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pool", "--channels", "direct"),
+        ("pool", "--channels", "direct,generated", "--weights", "direct=1"),
+        ("pool", "--channels", "direct,generated", "--weights", "direct=1,generated=x"),
+        ("pool", "--channels", "direct,,generated"),
+        ("mixture", *PAIR, "--weights", "A=0"),
+        ("mixture", *PAIR, "--weights", "A"),
+        ("redundancy", "--ref", "direct", "--alt", "direct"),
+        ("redundancy", "--ref", "direct:elsewhere", "--alt", "direct"),
+        ("repeatability", "--channel", "nobody"),
+    ],
+    ids=" ".join,
+)
+def test_what_means_nothing_is_a_usage_error(command: Command, words: tuple[str, ...]) -> None:
+    found = command.audit(*words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("ledger: ")
+    assert len(found.err.splitlines()) == 1
+
+
+def test_a_transport_record_links_to_the_repeatability_of_its_channels(command: Command) -> None:
+    alone = command("audit", "transport", *PAIR, *FEW, "--no-record", "--json").json
+    assert alone["predicate"]["environment"]["repeatability"] == {}
+    record = command.audit("repeatability", "--channel", "direct", "--json").json["record"]
+    found = command("audit", "transport", *PAIR, *FEW, "--json").json
+    assert found["predicate"]["environment"]["repeatability"] == {"ref": [record]}
+    assert found["predicate"]["result"] == alone["predicate"]["result"]
+    assert "repeatability of ref: sha256:" in command("audit", "transport", *PAIR, *FEW, "--verbose").out
