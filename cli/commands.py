@@ -7,13 +7,14 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add every command and group to the application, in the order of the help page."""
-    from cli import audit, bundles, channels, demo, entries, home, ingest, jev, keys, verify
+    from cli import audit, bundles, channels, demo, entries, home, ingest, jev, keys, report, verify
 
     home.register(app)
     app.add_typer(channels.app, name="channel")
     app.add_typer(channels.acquisitions, name="acquisition")
     ingest.register(app)
     app.add_typer(audit.app, name="audit")
+    report.register(app)
     entries.register(app)
     verify.register(app)
     bundles.register(app)
