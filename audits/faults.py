@@ -16,6 +16,7 @@ from audits.face_contract import refused_faces
 from audits.flow import (
     ABSENT,
     CANDIDATES_DIFFER,
+    DUPLICATED,
     ENDPOINTS,
     EXAMPLES,
     FACE,
@@ -34,6 +35,7 @@ from ledger.snapshot import ANY_DONOR, REVOKED, RULES, TrajectoryRange
 
 COMPLETE = 0
 MISSING = CELL_REASONS.index(ABSENT)
+TWICE = CELL_REASONS.index(DUPLICATED)
 NO_TARGET, TWO_TARGETS, FOREIGN_TARGET = -1, -2, -3
 
 
@@ -97,7 +99,10 @@ def judge(part: TrajectoryRange, grid: Grid, target: Ints) -> RangeFlow:
     code[owner[first]] = blocks.code[first]
     where = dict(zip(owner[first].tolist(), first.tolist(), strict=True))
     code[_differing_candidates(grid, code == MISSING)] = reasons.code(CANDIDATES_DIFFER)
-    for whole, text in _whole_faults(part, grid, target):
+    # each donor fills the same cells, so what is there twice is there once from each of them
+    several = _several_donors(part, grid)
+    code[several & (code == TWICE)] = reasons.code(SEVERAL_DONORS)
+    for whole, text in _whole_faults(part, grid, target, several):
         code[whole & (code == COMPLETE)] = reasons.code(text)
     sides = np.unique(owner * slots + slot)
     faulty = np.zeros((len(grid), slots), bool)
@@ -175,7 +180,9 @@ def _with_refused(found: _Blocks, part: TrajectoryRange, grid: Grid, reasons: _R
     )
 
 
-def _whole_faults(part: TrajectoryRange, grid: Grid, target: Ints) -> Iterator[tuple[Mask, str]]:
+def _whole_faults(
+    part: TrajectoryRange, grid: Grid, target: Ints, several: Mask
+) -> Iterator[tuple[Mask, str]]:
     """What is wrong with whole transitions, in the order in which it is their reason."""
     outside = np.zeros(len(grid), bool)
     outside[grid.owner[grid.place < 0]] = True
@@ -183,7 +190,7 @@ def _whole_faults(part: TrajectoryRange, grid: Grid, target: Ints) -> Iterator[t
     yield target == TWO_TARGETS, TARGETS_DIFFER
     yield target == FOREIGN_TARGET, TARGET_UNKNOWN
     yield grid.width < 2, SINGLE_CANDIDATE
-    yield _several_donors(part, grid), SEVERAL_DONORS
+    yield several, SEVERAL_DONORS
 
 
 def _differing_candidates(grid: Grid, among: Mask) -> Mask:

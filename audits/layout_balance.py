@@ -100,7 +100,7 @@ def of_range(part: TrajectoryRange, grid: Grid, done: Ints) -> RangeBalance:
         shown = position[base[:, None] + np.arange(grid.axes.cells * k)]
         carried = np.count_nonzero(shown != _NONE, axis=1)
         whole, none = carried == shown.shape[1], carried == 0
-        judged = balanced(shown[whole].reshape(np.count_nonzero(whole), -1, layouts, k))
+        judged = balanced(shown[whole].reshape(-1, grid.axes.cells // layouts, layouts, k))
         total += RangeBalance(
             by_position=len(judged),
             by_position_unbalanced=int(np.count_nonzero(~judged)),
