@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ledger.home import Home
-    from ledger.keys import PublicKey
+    from ledger.keys import PublicKey, SigningKey
 
 
 @dataclass
@@ -35,3 +36,15 @@ def public_key(named: str | None) -> PublicKey | None:
     from ledger.keys import PublicKey
 
     return PublicKey.load(named)
+
+
+def signers(named: list[str] | None) -> list[SigningKey]:
+    """The private keys a person named beside the one that signs the head."""
+    from ledger.keys import SigningKey
+
+    return [SigningKey.load(uri) for uri in named or ()]
+
+
+def auditors() -> list[SigningKey]:
+    """The private keys for audits that LEDGER_AUDITOR_KEY names, separated by spaces."""
+    return signers(os.environ.get("LEDGER_AUDITOR_KEY", "").split())

@@ -14,6 +14,10 @@ KeyOption = Annotated[
         help="Signing key: a path, file:PATH or env:VARIABLE (default: $LEDGER_KEY, else the home's)."
     ),
 ]
+SignerOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Another private key that signs too, where the policy wants several; repeatable."),
+]
 PublicKeyOption = Annotated[
     str | None,
     typer.Option("--key", help="Public key to trust: a PEM file or a key text (default: the pin's)."),

@@ -13,10 +13,16 @@ from dataclasses import dataclass, field
 from contracts.channel import Channel, ChannelBook
 from contracts.errors import TamperError, UsageError
 from ledger import events, heads
+from ledger import trust as trusts
 from ledger.derive import rows as derive
 from ledger.event_types import (
     AcquisitionEvent,
     ChannelEvent,
+    PlanEvent,
+    Event,
+    KeyChangeEvent,
+    KeyEvent,
+    PolicyEvent,
     RefusalEvent,
     RevocationEvent,
     SegmentEvent,
@@ -25,7 +31,7 @@ from ledger.events import scope_rows
 from ledger.heads import CheckedHead
 from ledger.home import Home
 from ledger.index import Index
-from ledger.index_rows import SegmentRow, read_segment, read_spec
+from ledger.index_rows import PlanRow, SegmentRow, read_segment, read_spec
 from ledger.jev_scope import RULES as PREDICTION_RULES
 from ledger.jev_scope import UNDECLARED, GroupCount, PredictionScope
 from ledger.jev_selection import Predictions, Targets
@@ -51,6 +57,7 @@ __all__ = [
     "Arm",
     "GroupCount",
     "Level",
+    "PlanRow",
     "PredictionScope",
     "Predictions",
     "ProvenanceCount",
@@ -68,8 +75,11 @@ __all__ = [
 ACQUISITION = "acquisition"
 _LISTED = 8
 _READ = frozenset(
-    kind.type for kind in (ChannelEvent, SegmentEvent, AcquisitionEvent, RefusalEvent, RevocationEvent)
-)
+    kind.type
+    for kind in (
+        ChannelEvent, SegmentEvent, AcquisitionEvent, RefusalEvent, RevocationEvent, KeyEvent, PolicyEvent,
+    )
+)  # fmt: skip
 _SEGMENT = (
     "event", "kind", "schema_id", "contract", "file", "size", "root", "rows", "leaves", "rows_file",
     "sources", "channels", "acquisitions", "first_trajectory", "first_step", "last_trajectory", "last_step",
@@ -90,6 +100,7 @@ class Snapshot:
     segments: tuple[SegmentRow, ...]
     acquisitions: Mapping[str, str]
     revoked: frozenset[str]
+    plans: tuple[PlanRow, ...]
     has_newer_head: bool
     _objects: Objects
     _refusals: tuple[tuple[int, RefusalEvent], ...]
@@ -162,7 +173,8 @@ def open_snapshot(
        (`ledger.heads.check` lists these steps one by one).
     2. Every event's bytes hash to its leaf.
     3. Every channel's specification has the fingerprint of its event.
-    4. Segments, acquisitions, refusals and revocations are read out of the events.
+    4. Segments, acquisitions, refusals, revocations, keys and policy are read out of the events; none of the
+       changes of keys and policy escaped step 1.
     Segment files and lists of refused sides are verified when a selection reads them.
     """
     with Index.open(home) as index:
@@ -183,12 +195,16 @@ def view(
         if leaf_hash(data) != checked.leaves[index]:  # step 2
             raise TamperError("event changed since it was signed", kind="catalog", where=f"event {index}")
         found.add(index, data, objects)
+    told = trusts.history(found.trust)
+    if told.states != tuple(state for state in checked.trust.states if state.changed < checked.head.size):
+        raise TamperError("the catalog hides a change of keys or policy", kind="catalog")
     return Snapshot(
         checked=checked,
         book=ChannelBook(tuple(found.channels)),
         segments=tuple(found.segments),
         acquisitions=found.acquisitions,
         revoked=frozenset(found.revoked),
+        plans=tuple(found.plans),
         has_newer_head=has_newer_head,
         _objects=objects,
         _refusals=tuple(found.refusals),
@@ -203,7 +219,9 @@ class _Contents:
     segments: list[SegmentRow] = field(default_factory=list)
     acquisitions: dict[str, str] = field(default_factory=dict)
     revoked: set[str] = field(default_factory=set)
+    plans: list[PlanRow] = field(default_factory=list)
     refusals: list[tuple[int, RefusalEvent]] = field(default_factory=list)
+    trust: list[tuple[int, Event]] = field(default_factory=list)
 
     def add(self, index: int, data: bytes, objects: Objects) -> None:
         """Take in one verified event; most types say nothing about entries and are passed over."""
@@ -226,5 +244,7 @@ class _Contents:
             self.acquisitions.setdefault(event.id, event.kind)
         elif isinstance(event, RefusalEvent):
             self.refusals.append((index, event))
+        elif isinstance(event, KeyEvent | KeyChangeEvent | PolicyEvent):
+            self.trust.append((index, event))
         elif isinstance(event, RevocationEvent) and event.target_kind == ACQUISITION:
             self.revoked.add(event.target_id)
