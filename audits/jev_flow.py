@@ -30,7 +30,9 @@ def flow(found: Predictions, book: ChannelBook) -> dict[str, Any]:
     counts = found.groups
     kept = [count for count in counts if count.rule is None]
     targets = found.targets
-    queries = np.unique(targets.year * (len(found.queries) + 1) + targets.query)
+    new = np.ones(len(targets), bool)
+    new[1:] = (np.diff(targets.query) != 0) | (np.diff(targets.year) != 0)
+    queries = np.unique(targets.year[new].astype(np.int64) * len(found.queries) + targets.query[new])
     out = [rule for rule in PREDICTION_RULES if any(count.rule == rule for count in counts)]
     return {
         "pairs": sum(count.pairs for count in counts),

@@ -15,6 +15,7 @@ from audits.statistics.jev_outcomes import Pairs
 from contracts.channel import ChannelBook
 from contracts.errors import UsageError
 from contracts.findings import shown
+from contracts.order import dense
 from ledger.snapshot import UNDECLARED, GroupCount, Predictions, Targets
 
 Ints = npt.NDArray[np.int64]
@@ -101,12 +102,12 @@ def years_of(found: Predictions, series: Series, label_order: Sequence[str] | No
 
 def _year(found: Predictions, targets: Targets, year: int, variants: Ints, places: Ints | None) -> YearPairs:
     first = np.flatnonzero(np.diff(targets.pair, prepend=-1) != 0)
-    queries, query = np.unique(targets.query[first], return_inverse=True)
+    query, queries = dense(targets.query[first].astype(np.int64), len(found.queries))
     base = ~np.isnan(targets.before)
     within = np.arange(len(targets)) - np.repeat(first, np.diff(np.append(first, len(targets))))
     order = np.where(targets.position >= 0, targets.position, within)
     pairs = Pairs(
-        query=query.reshape(-1),
+        query=query,
         scenario=targets.scenario[first],
         variant=variants[targets.group[first]],
         start=np.append(first, len(targets)),
@@ -117,7 +118,7 @@ def _year(found: Predictions, targets: Targets, year: int, variants: Ints, place
         base=base,
     )
     scenarios = tuple(found.scenarios[code] for code in np.unique(pairs.scenario).tolist())
-    return YearPairs(year, queries, pairs, targets.label, targets, scenarios)
+    return YearPairs(year, queries, pairs, targets.label.astype(np.int64), targets, scenarios)
 
 
 def _places(found: Predictions, targets: Targets, label_order: Sequence[str]) -> Ints:

@@ -122,7 +122,7 @@ def _assembled(
     )
     new = np.diff(pair[:count], prepend=-1) != 0
     target, _ = pack([(pair, limit), (texts["label"].codes, len(texts["label"].values) + 1)])
-    positive = np.isin(target[:count], target[count:])
+    positive = _among(target[:count], np.sort(target[count:]))
     del pair, target
     group = group[:count]
     counted = _counts(
@@ -192,6 +192,12 @@ def _groups(texts: dict[str, Labels]) -> tuple[Ints, list[Group]]:
             )
         )
     return number, groups
+
+
+def _among(values: Ints, wanted: Ints) -> Mask:
+    """Which values are among ascending ones; both come nearly in order, so a search costs little."""
+    place = np.minimum(np.searchsorted(wanted, values), max(len(wanted) - 1, 0))
+    return wanted[place] == values if len(wanted) else np.zeros(len(values), bool)
 
 
 def _counts(

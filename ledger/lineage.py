@@ -36,6 +36,7 @@ from ledger.show import (
 )
 from ledger.source_check import check_source
 
+_PARTS = ("channel", "intervention", "mode", "scenario")  # of predictions; a scope lists each as a plural
 INPUTS = ("state_hash", "candidates_hash", "request_hash", "view_hash", "response_hash")
 
 
@@ -96,7 +97,7 @@ def _of_entry(reading: Reading, entry: Entry, path: Path | None) -> Node:
             segment_node(reading, segment, row=entry.row, page=entry.row // PAGE_ROWS),
             [_logged(reading, segment.event)],
         ),
-        *_channels(reading, [values["channel"]]),
+        *_channels(reading, [values["channel"]] if "channel" in values else []),
         *_acquisitions(reading, [values["acquisition_id"]]),
         *([Node("inputs", entry.id, inputs)] if inputs else []),
         *(audit_node(reading, record) for record in _audits(reading, [segment]) if _reads(record, values)),
@@ -121,8 +122,10 @@ def _of_audit(reading: Reading, record: Record) -> Node:
     named = _subjects(record)
     segments = [segment for segment in reading.index.segments(reading.size) if _is_named(segment, named)]
     design = _design(record)
+    scopes = {part for segment in segments for part in segment.scope if _asks(design, part.channel)}
     channels = [str(arm.get("channel")) for arm in design.get("arms", ())]
-    scopes = {part for segment in segments for part in segment.scope if part.channel in channels}
+    if not channels:
+        channels = sorted({part.channel for part in scopes if part.channel is not None})
     chosen = sorted({part.acquisition for part in scopes if _chosen(design, part.channel, part.acquisition)})
     return _with(
         audit_node(reading, record),
@@ -143,7 +146,7 @@ def _of_channel(reading: Reading, row: ChannelRow) -> Node:
     audits = [
         audit_node(reading, record)
         for record in _audits(reading, segments)
-        if any(arm.get("channel") == row.channel.fingerprint for arm in _design(record).get("arms", ()))
+        if _asks(_design(record), row.channel.fingerprint)
     ]
     return _with(
         channel_node(reading, row),
@@ -158,17 +161,12 @@ def _of_channel(reading: Reading, row: ChannelRow) -> Node:
 
 def _of_acquisition(reading: Reading, row: AcquisitionRow) -> Node:
     segments = reading.index.segments(reading.size, acquisitions=[row.id])
-    channels = sorted(
-        {part.channel or "" for s in segments for part in s.scope if part.acquisition == row.id}
-    )
+    asked = {part.channel for s in segments for part in s.scope if part.acquisition == row.id}
+    channels = sorted(channel for channel in asked if channel is not None)
     audits = [
         audit_node(reading, record)
         for record in _audits(reading, segments)
-        if any(
-            _chosen(_design(record), arm.get("channel"), row.id)
-            for arm in _design(record).get("arms", ())
-            if arm.get("channel") in channels
-        )
+        if any(_asks(_design(record), c) and _chosen(_design(record), c, row.id) for c in asked)
     ]
     return _with(
         acquisition_node(reading, row),
@@ -271,6 +269,16 @@ def _design(record: Record) -> Mapping[str, Any]:
     return design if isinstance(design, Mapping) else {}
 
 
+def _asks(design: Mapping[str, Any], channel: str | None) -> bool:
+    """Whether an audit is about a channel: one of its arms, or one its scope lets in; None is undeclared."""
+    arms = design.get("arms")
+    if arms:
+        return any(arm.get("channel") == channel for arm in arms)
+    scope = design.get("scope")
+    named = scope.get("channels") if isinstance(scope, Mapping) else ()
+    return named is None or channel in named
+
+
 def _chosen(design: Mapping[str, Any], channel: object, acquisition: str) -> bool:
     """Whether the design's restriction to acquisitions, if it has one for the channel, lets this one in."""
     named = [name for fp, name in design.get("scope", {}).get("acquisitions", ()) if fp in (None, channel)]
@@ -283,9 +291,14 @@ def _reads(record: Record, values: Mapping[str, Any]) -> bool:
     A record of an unknown design counts as reading it: better one too many than one too few.
     """
     design = _design(record)
-    arms, view = design.get("arms"), values["view_source"]
-    if not arms:
-        return True
+    arms, view = design.get("arms"), values.get("view_source")
+    if not arms or view is None:
+        scope = design.get("scope")
+        parts = scope if isinstance(scope, Mapping) else {}
+        within = all(
+            parts.get(f"{name}s") is None or values.get(name) in parts[f"{name}s"] for name in _PARTS
+        )
+        return within and _chosen(design, values.get("channel"), values["acquisition_id"])
     return any(
         arm.get("channel") == values["channel"]
         and arm.get("view_source") in (view, ANY_DONOR if view.startswith(f"{ANY_DONOR}:") else view)
