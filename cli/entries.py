@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ledger.node import Node
+    from ledger.query import Query
     from ledger.reading import Reading
 
 FORMATS = ("table", "jsonl", "csv", "parquet")
@@ -42,6 +43,14 @@ def scores(
     candidate: Annotated[list[str] | None, typer.Option(help="Only these candidates.")] = None,
     layout: Annotated[list[int] | None, typer.Option(help="Only these layouts.")] = None,
     view_source: Annotated[list[str] | None, typer.Option(help="own, before, after or donor:….")] = None,
+    kind: Annotated[
+        Literal["transport", "jev", "jev-positives"],
+        typer.Option(help="Scores, predictions, or the labels that only the scorer may see."),
+    ] = "transport",
+    query: Annotated[list[str] | None, typer.Option(help="Only predictions of these queries.")] = None,
+    year: Annotated[list[int] | None, typer.Option(help="Only predictions of these years.")] = None,
+    scenario: Annotated[list[str] | None, typer.Option(help="Only these scenarios.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Only these labels.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The most entries to give.")] = None,
     format_: Annotated[str, typer.Option("--format", help="table, jsonl, csv or parquet.")] = "table",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
@@ -62,18 +71,22 @@ def scores(
     with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
         book = opened.index.channels(opened.size)
         shown = FIRST + 1 if format_ == "table" and not as_json and limit is None else limit
-        query = Query(
-            trajectories=tuple(trajectory or ()),
-            steps=tuple(step or ()),
+        wanted = Query(
+            trajectories=tuple(trajectory or query or ()),
+            steps=tuple(step or year or ()),
             endpoints=tuple(endpoint or ()),
             view_sources=tuple(view_source or ()),
             channels=tuple(book.resolve(name).fingerprint for name in channel or ()),
             layouts=tuple(layout or ()),
             acquisitions=tuple(acquisition or ()),
             candidates=tuple(candidate or ()),
+            scenarios=tuple(scenario or ()),
+            labels=tuple(label or ()),
             limit=shown,
         )
-        tables = select(opened, query)
+        predictions = {"--query": query, "--year": year}
+        _require_columns(kind, wanted, predictions, {"--trajectory": trajectory, "--step": step})
+        tables = select(opened, wanted, kind)
         if as_json:
             rows = [row for table in tables for row in table.to_pylist()]
             render.emit_json({"size": opened.size, "count": len(rows), "entries": rows})
@@ -83,12 +96,34 @@ def scores(
             _write(tables, format_, output)
 
 
+def _require_columns(
+    kind: str, wanted: Query, of_predictions: Mapping[str, object], of_scores: Mapping[str, object]
+) -> None:
+    """UsageError for a filter on what entries of this kind do not have."""
+    from contracts.schema import SCHEMAS
+
+    schema = next(schema for schema in SCHEMAS.values() if schema.kind == kind)
+    strange = [
+        f"--{name.removesuffix('_id')}" for name, _ in wanted.parts(schema) if name not in schema.names
+    ]
+    others = of_predictions if kind == "transport" else of_scores
+    strange += [option for option, given in others.items() if given]
+    if strange:
+        raise UsageError(
+            f"entries of kind {kind} have no such column", got=strange[0], next_step="see --kind"
+        )
+
+
 def _print_table(tables: list[pa.Table], limit: int | None) -> None:
     rows = [row for table in tables for row in table.to_pylist()]
     if not rows:
         render.say("no entry matches", "next: ledger status, or ledger acquisition list")
         return
     more = limit is None and len(rows) > FIRST
+    if "query_id" in rows[0]:
+        _print_predictions(rows[: FIRST if more else None])
+        _tell_more(more)
+        return
     headings = (
         "entry",
         "transition",
@@ -113,8 +148,26 @@ def _print_table(tables: list[pa.Table], limit: int | None) -> None:
         for row in rows[: FIRST if more else None]
     ]
     render.console().print(render.table(headings, cells))
+    _tell_more(more)
+
+
+def _tell_more(more: bool) -> None:
     if more:
         render.say(f"the first {FIRST}; all of them: --limit N, or --format csv|jsonl|parquet")
+
+
+def _print_predictions(rows: list[dict[str, Any]]) -> None:
+    """Probabilities by pair, label and arm; or the positive labels, which have neither."""
+    answered = "arm" in rows[0]
+    headings: list[str | tuple[str, str]] = ["entry", "year", "query", "scenario", "group", "label"]
+    headings += ["arm", ("p", "right")] if answered else []
+    cells = []
+    for row in rows:
+        group = (row["intervention"], row["mode"], row["variant"], row["channel"])
+        shown = "/".join(part for part in group if part) or "undeclared"
+        cell = [row["entry"], row["year"], row["query_id"], row["scenario"], shown, row["label"]]
+        cells.append([*cell, row["arm"], f"{row['probability']:.4f}"] if answered else cell)
+    render.console().print(render.table(headings, cells))
 
 
 def _write(tables: Iterator[pa.Table], format_: str, output: Path | None) -> None:

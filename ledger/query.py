@@ -33,7 +33,8 @@ FINGERPRINT = "fingerprint"
 class Query:
     """Which entries: values of one part are alternatives, parts must all hold, an empty part holds.
 
-    `channels` are fingerprints, `limit` is the most rows to return.
+    `channels` are fingerprints, `limit` is the most rows to return. Of predictions, `trajectories` are
+    queries and `steps` years.
     """
 
     trajectories: tuple[str, ...] = ()
@@ -44,19 +45,23 @@ class Query:
     layouts: tuple[int, ...] = ()
     acquisitions: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     limit: int | None = None
 
-    def parts(self) -> Iterator[tuple[str, Sequence[object]]]:
+    def parts(self, schema: SegmentSchema) -> Iterator[tuple[str, Sequence[object]]]:
         """The columns a row is judged by and their accepted values."""
         wanted: dict[str, Sequence[object]] = {
-            "trajectory_id": self.trajectories,
-            "step": self.steps,
+            schema.key[0]: self.trajectories,
+            schema.key[1]: self.steps,
             "endpoint": self.endpoints,
             "view_source": self.view_sources,
             "channel": [pack(fingerprint) for fingerprint in self.channels],
             "layout": self.layouts,
             "acquisition_id": self.acquisitions,
             "candidate": self.candidates,
+            "scenario": self.scenarios,
+            "label": self.labels,
         }
         return ((column, values) for column, values in wanted.items() if values)
 
@@ -111,7 +116,7 @@ def _read(objects: Objects, segment: SegmentRow, query: Query) -> Iterator[pa.Ta
 def _filtered(table: pa.Table, start: int, segment: SegmentRow, query: Query) -> pa.Table:
     schema = schema_of(segment)
     keep = np.ones(table.num_rows, bool)
-    wanted = dict(query.parts())
+    wanted = dict(query.parts(schema))
     for column in schema.columns:
         if column.name in wanted:
             found = plain(table.column(column.name), column)
