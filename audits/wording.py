@@ -25,6 +25,10 @@ REASONS = {
     "no_excluded": "nothing was excluded",
     "means_do_not_oppose": "the means do not have opposite strict signs",
     "means_do_not_agree": "the means do not share a strict sign",
+    "the_mean_is_zero": "the mean is exactly 0",
+    "the_mean_is_not_inside_the_band": "the mean itself is not inside the band",
+    "no_verdict": "a weighting gives no verdict",
+    "no_strict_verdict": "the cohort's own verdict is not strict",
     "several_corners_missing": "several corners are missing",
 }
 
