@@ -12,6 +12,8 @@ from cli.audit_words import (
     AcquisitionOption,
     NoRecordOption,
     OutputOption,
+    PlotOption,
+    ReportOption,
     RequireOption,
     ResamplesOption,
     SeedOption,
@@ -51,14 +53,17 @@ def transport(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: OutputOption = None,
+    report: ReportOption = None,
+    plot: PlotOption = False,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Does the gain of a step survive a change of evaluator? Gains, interaction, flips, robustness."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.transport import transport as run

@@ -12,6 +12,8 @@ from cli.audit_words import (
     BandOption,
     NoRecordOption,
     OutputOption,
+    PlotOption,
+    ReportOption,
     RequireOption,
     ResamplesOption,
     SeedOption,
@@ -52,14 +54,17 @@ def contrast(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: OutputOption = None,
+    report: ReportOption = None,
+    plot: PlotOption = False,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """A control: gain of one arm minus gain of another, such as own view minus a donor's view."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.arms import parse_arm

@@ -38,14 +38,17 @@ def face(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Where a change of score enters: the state, or the view shown. Endpoint x frozen view, Shapley split."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.face import face as run
@@ -76,14 +79,17 @@ def cube(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """How gains change over two factors of the channel, all else equal. Contrasts, change, equivalence."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.cube import cube as run
@@ -121,14 +127,17 @@ def bridge(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Does the same contrast hold for every evaluator? Verdicts per vertex and their conjunctions."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.bridge import bridge as run

@@ -52,14 +52,17 @@ def jev(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Does an answer change when its request asks more? Flips, ties, actions and accuracies by year."""
     given = Options(
-        acquisition, None, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, None, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.jev import run

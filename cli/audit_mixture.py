@@ -45,14 +45,17 @@ def mixture(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Which verdicts survive another mixture of targets? Cohort, equal and given weights, post hoc."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.arms import parse_arm
@@ -88,14 +91,17 @@ def redundancy(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Does a view that should add nothing change nothing? Distances of margins, and the AUC gap."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.arms import parse_arm

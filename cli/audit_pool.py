@@ -37,14 +37,17 @@ def repeatability(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Does a channel repeat itself? Spread and signs over its acquisitions; no evidence of transport."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.arms import parse_arm
@@ -74,14 +77,17 @@ def pool(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: words.OutputOption = None,
+    report: words.ReportOption = None,
+    plot: words.PlotOption = False,
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
 ) -> None:
     """Does a pooled score keep the sign of its parts? Gains, their mixture, and where its sign turns."""
     given = Options(
-        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait
-    )
+        acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
+        report, plot,
+    )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
         from audits.arms import parse_arm

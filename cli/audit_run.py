@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cli import render, state
+from contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
@@ -38,6 +39,8 @@ class Options:
     trust_first: bool
     output: Path | None
     wait: float
+    report: Path | None = None
+    plot: bool = False
 
     def terms(self, channels: Sequence[Channel], snapshot: Snapshot) -> dict[str, Any]:
         """The keyword arguments that every function of `audits` takes, for an audit of these channels."""
@@ -72,6 +75,7 @@ def perform(
     """Run `audit` on the snapshot that was asked for, then sign, log and print what it concludes."""
     from cli.audit_record import recorder
 
+    _require_drawable(options, as_json=as_json)
     with render.progress() as advance:
         writer = recorder(
             state.find_home(),
@@ -82,17 +86,27 @@ def perform(
         )
         snapshot = writer.snapshot(options.at, trust_first=options.trust_first)
         found = audit(snapshot, lambda done, total: advance("resampling", done, total))
-    conclude(writer, found, as_json=as_json, verbose=verbose, voice=voice)
+    recorded = writer.record(found)
+    if options.report is not None:
+        _write_report(writer, snapshot, recorded, options.report)
+    _conclude(found, recorded, as_json=as_json, verbose=verbose, voice=voice, options=options)
 
 
-def conclude(
-    writer: Recorder, audit: AuditResult, *, as_json: bool, verbose: bool, voice: Voice | None = None
+def _conclude(
+    audit: AuditResult,
+    recorded: Recorded,
+    *,
+    as_json: bool,
+    verbose: bool,
+    voice: Voice | None,
+    options: Options,
 ) -> None:
-    """Sign and log what can be, print it, and end with exit 5 where the entries could not answer."""
+    """Print what was concluded, and end with exit 5 where the entries could not answer."""
+    from audits.prespecified import clause
     from audits.sentence import sentence
 
-    recorded = writer.record(audit)
-    said = sentence(audit.result, **audit.names) if voice is None else voice.sentence(audit.result)
+    said = clause(audit.result)
+    said += sentence(audit.result, **audit.names) if voice is None else voice.sentence(audit.result)
     if as_json:
         made = recorded.as_json() | {"sentence": said}
         if audit.shortfall is not None:
@@ -107,5 +121,35 @@ def conclude(
         from cli import audit_tables
 
         audit_tables.show(audit, recorded, said, verbose=verbose)
+    if options.plot:
+        from cli.text_plot import show
+
+        show(audit.result, audit.names if voice is None else {})
+    if options.report is not None:
+        render.say(f"report in {options.report}")
     if audit.shortfall is not None:
         raise audit.shortfall
+
+
+def _require_drawable(options: Options, *, as_json: bool) -> None:
+    """Before any work: UsageError or StorageError where what should be drawn could not be."""
+    if options.plot and as_json:
+        raise UsageError(
+            "a plot is for people", where="--plot", next_step="leave out --json, or --plot for --report FILE"
+        )
+    if options.report is not None:
+        from cli.report import prepare
+
+        prepare(options.report)
+
+
+def _write_report(writer: Recorder, snapshot: Snapshot, recorded: Recorded, output: Path) -> None:
+    """The same page that `ledger report` writes of the record; where none was signed, one that says so."""
+    from cli.report import write
+    from cli.report_record import logged, unsigned
+
+    if recorded.logged is None:
+        write(unsigned(snapshot, recorded.statement), output)
+        return
+    public = None if writer.key is None else writer.key.public
+    write(logged(writer.home, recorded.logged.record, key=public, trust_first=False), output)

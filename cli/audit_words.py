@@ -36,4 +36,8 @@ NoRecordOption = Annotated[bool, typer.Option("--no-record", help="Sign and log 
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the signed envelope (DSSE) to this file.")
 ]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Write the audit as one HTML page (see `ledger report`).")
+]
+PlotOption = Annotated[bool, typer.Option("--plot", help="Draw the intervals as text.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Print every table.")]

@@ -88,7 +88,7 @@ def plain_groups(estimates: Fields, *, shares: bool) -> list[Group]:
     for name, fields in estimates.items():
         if is_share(name) == shares:
             heading, _, last = name.rpartition(".")
-            grouped.setdefault(heading, []).append(row(last, fields))
+            grouped.setdefault(heading, []).append(row(last.replace("_", " "), fields))
     return [Group(heading, tuple(rows)) for heading, rows in grouped.items()]
 
 

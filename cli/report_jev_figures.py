@@ -113,6 +113,7 @@ def action_changes(counts: Mapping[str, Any]) -> Drawing | None:
         return None
     with canvas(1.15 + 0.34 * len(rows)) as figure:
         axes = figure.add_subplot()
+        most = max(c["action_change"] / c["pairs"] for _, c in rows) or 1.0
         for place, (_, c) in enumerate(rows):
             silent, pairs = c["actions_changed_without_flip"], c["pairs"]
             loud = c["action_change"] - silent
@@ -120,9 +121,9 @@ def action_changes(counts: Mapping[str, Any]) -> Drawing | None:
                       label=None if place else "with a flip")  # fmt: skip
             axes.barh(place, silent / pairs, left=loud / pairs, height=0.6, color=OTHER, linewidth=0,
                       label=None if place else "without any flip")  # fmt: skip
-            axes.text((loud + silent) / pairs, place, f"  {loud:,} + {silent:,} of {pairs:,}",
-                      verticalalignment="center", fontsize=9, color=INK)  # fmt: skip
-        most = max(c["action_change"] / c["pairs"] for _, c in rows) or 1.0
+            end = (loud + silent) / pairs + most * 0.03
+            text = f"{loud:,} + {silent:,} of {pairs:,}"
+            axes.text(end, place, text, verticalalignment="center", fontsize=9, color=INK)
         axes.set_xlim(0, most * 1.5)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_yticks(range(len(rows)))

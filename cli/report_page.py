@@ -53,14 +53,12 @@ def page(subject: Subject) -> bytes:
     )  # fmt: skip
     environment.filters["cell"] = cell
     environment.filters["shown"] = shown
+    environment.filters["breakable"] = _breakable
     # Only what report_svg wrote through an XML writer, and our own style sheet, go in as markup.
     style = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))  # noqa: S704
     figures = [(drawing, Markup(drawing.svg)) for drawing in _figures(subject)]  # noqa: S704
-    return (
-        environment.get_template("report.html")
-        .render(style=style, figures=figures, **_parts(subject))
-        .encode()
-    )
+    template = environment.get_template("report.html")
+    return template.render(style=style, figures=figures, **_parts(subject)).encode()
 
 
 def said(subject: Subject) -> str:
@@ -146,7 +144,7 @@ def _channels(subject: Subject) -> list[tuple[str, str, str]]:
     """Role, name with version, and fingerprint of every channel."""
     return [
         (shown(role, NAME), f"{shown(c['name'], NAME)}@{c['version']}", str(c["fingerprint"]))
-        for role, c in subject.environment["channels"].items()
+        for role, c in subject.named.items()
     ]
 
 
@@ -166,6 +164,14 @@ def _differing(channels: Mapping[str, Channel]) -> Iterator[Grid]:
 
 def _verdicts(verdicts: Mapping[str, Any]) -> list[Grid]:
     return grids({"verdicts": verdicts}) if verdicts else []
+
+
+def _breakable(text: str) -> str:
+    """An id that may wrap behind its dots and underscores; everything of it is escaped."""
+    from markupsafe import Markup, escape
+
+    rest = Markup("<wbr>")
+    return escape(text).replace(".", "." + rest).replace("_", "_" + rest).replace("/", "/" + rest)
 
 
 def _base64(data: bytes) -> str:

@@ -60,13 +60,14 @@ def scatter(points: PairPoints, names: Mapping[str, str]) -> Drawing:
         axes.set_xlabel(f"gain under {label(names['ref'])}")
         axes.set_ylabel(f"gain under {label(names['alt'])}")
         total, zero = len(ref), len(ref) - to_negative - to_positive - both_positive - both_negative
+        title = f"Gains under both channels: {to_negative + to_positive:,} of {total:,} change sign"
         said = (
             f"{total:,} complete transitions by their gain under {label(names['ref'])} (across) and under "
             f"{label(names['alt'])} (up). {to_negative + to_positive:,} change sign: {to_negative:,} from "
             f"positive to negative, {to_positive:,} from negative to positive. {both_positive:,} are "
             f"positive in both, {both_negative:,} negative in both, {zero:,} have a zero."
         )
-        return drawing(figure, "scatter", "Gain of each step under both channels", said)
+        return drawing(figure, "scatter", title, said)
 
 
 def distribution(points: PairPoints, estimates: Mapping[str, Any]) -> Drawing:

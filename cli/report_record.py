@@ -77,10 +77,17 @@ class Subject:
         return str(self.statement.predicate.get("audit"))
 
     @property
+    def named(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every channel by its role: name, version and fingerprint, in the order of the design."""
+        named = self.environment["channels"]
+        roles = [arm["role"] for arm in self.result["design"].get("arms", ())]
+        return {role: named[role] for role in dict.fromkeys([*roles, *named]) if role in named}
+
+    @property
     def names(self) -> dict[str, str]:
         """What to call each arm, as the audit did: its channel, with a view source other than its own."""
         arms = {arm["role"]: arm["view_source"] for arm in self.result["design"].get("arms", ())}
-        named = self.environment["channels"]
+        named = self.named
         return {
             role: named[role]["name"] if source == "own" else f"{named[role]['name']}:{source}"
             for role, source in arms.items()
@@ -106,10 +113,9 @@ def logged(home: Home, text: str, *, key: PublicKey | None, trust_first: bool) -
     return subject(snapshot, record.statement, signed)
 
 
-def fresh(snapshot: Snapshot, statement: Statement, record: str, event: int, data: bytes) -> Subject:
-    """The record an audit has just been given; an earlier one where the same was logged before."""
-    signed = Signed(record, event, data, _signers(data))
-    return subject(snapshot, parse_statement(envelopes.parse(data).payload), signed)
+def unsigned(snapshot: Snapshot, statement: Statement) -> Subject:
+    """A result that nobody signed, read as a stored one would be."""
+    return subject(snapshot, parse_statement(statement.to_bytes()), None)
 
 
 def subject(snapshot: Snapshot, statement: Statement, signed: Signed | None) -> Subject:
@@ -118,10 +124,7 @@ def subject(snapshot: Snapshot, statement: Statement, signed: Signed | None) -> 
     TamperError where the rows give another result than the statement states.
     """
     plain = _checked(Subject(statement, signed, {}))
-    found = {
-        role: snapshot.book.by_fingerprint(named["fingerprint"])
-        for role, named in plain.environment["channels"].items()
-    }
+    found = {role: snapshot.book.by_fingerprint(named["fingerprint"]) for role, named in plain.named.items()}
     channels = {role: channel for role, channel in found.items() if channel is not None}
     pair, series, missing = None, None, None
     try:

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contracts.findings import shown
 
@@ -24,9 +24,9 @@ VARIABLES = {
     INK: "ink", MUTED: "muted", RULE: "rule", FLIP: "flip", KEEP: "keep", TINT: "tint", OTHER: "other",
 }  # fmt: skip
 WIDTH = 5.0  # inches; 360 units of the drawing, about a phone's width in CSS pixels
-LABEL = 24  # characters of a label
+LABEL = 26  # characters of a label
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-SETTINGS = {
+SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "evaluator-ledger",
     "text.parse_math": False,
