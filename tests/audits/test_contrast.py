@@ -22,11 +22,11 @@ def donor_of(t: int, trajectories: int) -> str:
     return f"t{(t + 1) % trajectories:03d}"
 
 
-def rows(trajectories: int = 12) -> list[Row]:
+def rows(trajectories: int = 12, level: float = 0.0) -> list[Row]:
     """Each trajectory under its own view and under that of the next one, which takes 1/2 from its gain."""
     made: list[Row] = []
     for t in range(trajectories):
-        name, gain = f"t{t:03d}", (t % 5 - 1) / 4
+        name, gain = f"t{t:03d}", level + (t % 5 - 1) / 4
         made += side("own", name, (0.0, gain))
         for row in side("own", name, (0.0, gain - 0.5), source=f"donor:{donor_of(t, trajectories)}"):
             made.append(row | {"view_hash": digest("view", donor_of(t, trajectories), 0, row["endpoint"])})
