@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ledger.provenance import CHANNEL_KNOWN, LEVEL, REVOKED, SEGMENT_INTACT
-from ledger.scope import Level
+from ledger.provenance import CHANNEL_KNOWN, CHANNEL_REVOKED, LEVEL, REVOKED, SEGMENT_INTACT
+from ledger.scope import Level, Standing
 
 UNDECLARED = "undeclared"
 REQUEST_BOUND = "request-bound"
 UNCHANGED = "request-changed"
 # In the order in which a group that breaks several is counted: under the first.
-RULES = (SEGMENT_INTACT, CHANNEL_KNOWN, REVOKED, REQUEST_BOUND, UNCHANGED, LEVEL)
+RULES = (SEGMENT_INTACT, CHANNEL_KNOWN, REVOKED, CHANNEL_REVOKED, REQUEST_BOUND, UNCHANGED, LEVEL)
 # Asked alone, a target's request has nothing of what joined it, so it must stay as it was.
 ALONE = "independent"
 JOINS_OUTSIDE = ("questions", "candidates")
@@ -84,12 +84,14 @@ class GroupCount:
     rule: str | None
 
 
-def judged(group: Group, counts: Mapping[str, int], revoked: frozenset[str], require: Level) -> GroupCount:
+def judged(group: Group, counts: Mapping[str, int], standing: Standing, require: Level) -> GroupCount:
     """The first rule a group breaks, and the level it has where it breaks none but that."""
     alone = group.mode == ALONE and group.intervention in JOINS_OUTSIDE
     rule: str | None = None
-    if group.acquisition in revoked:
+    if group.acquisition in standing.revoked:
         rule = REVOKED
+    elif group.channel in standing.revoked_channels:
+        rule = CHANNEL_REVOKED
     elif counts["half_bound"]:
         rule = REQUEST_BOUND
     elif counts["unchanged"] and not alone:
@@ -97,7 +99,8 @@ def judged(group: Group, counts: Mapping[str, int], revoked: frozenset[str], req
     level: Level | None = None
     if rule is None:
         declared = group.channel is None or counts["without_digest"] > 0
-        level = Level.DECLARED if declared else Level.BOUND
+        attested = (group.channel, group.acquisition) in standing.attested
+        level = Level.DECLARED if declared else Level.ATTESTED if attested else Level.BOUND
         if level.rank < require.rank:
             rule = LEVEL
     return GroupCount(group=group, level=level, rule=rule, **counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from ledger.index_rows import SegmentRow
 from ledger.jev_scope import Group, GroupCount, PredictionScope, judged
 from ledger.jev_targets import GROUP, TEXT, Columns, positives, targets, together
 from ledger.objects import Objects
+from ledger.scope import Standing
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -74,9 +75,12 @@ class Predictions:
 
 
 def select(
-    scope: PredictionScope, objects: Objects, segments: Sequence[SegmentRow], revoked: frozenset[str]
+    scope: PredictionScope,
+    objects: Objects,
+    segments: Sequence[SegmentRow],
+    standing: Callable[[Collection[str]], Standing],
 ) -> Predictions:
-    """The predictions of a scope from segments in the order of the log."""
+    """The predictions of a scope from segments in the order of the log; `standing` tells of acquisitions."""
     found, scored = Columns(), Columns()
     used: list[SegmentRow] = []
     for segment, columns in targets(objects, [s for s in segments if s.kind == JEV.kind], scope):
@@ -90,7 +94,7 @@ def select(
             if columns.rows:
                 used.append(segment)
     used.sort(key=lambda segment: segment.event)
-    return _assembled(scope, found, scored, tuple(used), revoked)
+    return _assembled(scope, found, scored, tuple(used), standing)
 
 
 def _extend(whole: Columns, part: Columns) -> None:
@@ -106,7 +110,7 @@ def _assembled(
     found: Columns,
     scored: Columns,
     used: tuple[SegmentRow, ...],
-    revoked: frozenset[str],
+    standing: Callable[[Collection[str]], Standing],
 ) -> Predictions:
     count = found.rows
     texts = {name: together([found, scored], name) for name in TEXT}
@@ -134,8 +138,9 @@ def _assembled(
         half_bound=found.number("half_bound", np.bool_),
         unchanged=found.number("unchanged", np.bool_),
     )
+    said = standing({each.acquisition for each in groups})
     judgements = tuple(
-        judged(each, counts, revoked, scope.require) for each, counts in zip(groups, counted, strict=True)
+        judged(each, counts, said, scope.require) for each, counts in zip(groups, counted, strict=True)
     )
     made = Targets(
         group=group.astype(np.int32),

@@ -19,20 +19,23 @@ import pyarrow as pa
 from contracts.labels import Labels
 from ledger.coded import AnyCodes, Codes, coded, numbers, pair
 from ledger.donors import NO_DONORS, DonorViews, Receivers, wrong_donor
-from ledger.scope import Level, Scope
+from ledger.scope import NOTHING_SAID, Level, Scope, Standing
 
 SEGMENT_INTACT = "segment-intact"
 CHANNEL_KNOWN = "channel-known"
 REVOKED = "acquisition-revoked"
+CHANNEL_REVOKED = "channel-revoked"
 STATE = "state-frozen"
 CANDIDATES = "candidates-frozen"
 VIEW = "view-bound"
 REQUEST = "request-bound"
 ROTATED = "request-rotated"
 LEVEL = "level"
-# In the order in which an entry that breaks several is counted: under the first. Entries of a revoked
-# acquisition are set aside before anything is compared, so that they cannot condemn the others.
-RULES = (SEGMENT_INTACT, CHANNEL_KNOWN, REVOKED, STATE, CANDIDATES, VIEW, REQUEST, ROTATED, LEVEL)
+# In the order in which an entry that breaks several is counted: under the first. What was revoked is set
+# aside before anything is compared, so that it cannot condemn the others.
+RULES = (
+    SEGMENT_INTACT, CHANNEL_KNOWN, REVOKED, CHANNEL_REVOKED, STATE, CANDIDATES, VIEW, REQUEST, ROTATED, LEVEL,
+)  # fmt: skip
 CODE = {rule: code for code, rule in enumerate(RULES)}
 MEETS_ALL = -1
 NO_LEVEL = -1
@@ -47,7 +50,7 @@ class ScopeFacts:
     """What the rules need to know beside the entries."""
 
     scope: Scope
-    revoked: frozenset[str] = frozenset()
+    standing: Standing = NOTHING_SAID
     donors: DonorViews = NO_DONORS
 
 
@@ -116,7 +119,8 @@ def apply_rules(entries: pa.Table, facts: ScopeFacts) -> Judgement:
     rule = np.full(entries.num_rows, MEETS_ALL, np.int8)
     for code, broken in _broken(columns, facts):
         rule[broken & (rule == MEETS_ALL)] = CODE[code]
-    level = np.where(columns.declared, Level.DECLARED.rank, Level.BOUND.rank).astype(np.int8)
+    bound = np.where(columns.attested, Level.ATTESTED.rank, Level.BOUND.rank)
+    level = np.where(columns.declared, Level.DECLARED.rank, bound).astype(np.int8)
     level[rule != MEETS_ALL] = NO_LEVEL
     rule[(rule == MEETS_ALL) & (level < facts.scope.require.rank)] = CODE[LEVEL]
     absent = {
@@ -131,7 +135,8 @@ class _Columns:
     """The columns the rules read, as codes, one value an entry.
 
     `channel` numbers the channels of the scope: arms that differ in view source only share one.
-    `live` is false for entries of revoked acquisitions, `viewed` true where the channel needs a view.
+    `revoked` are the entries of revoked acquisitions, `void` those of revoked channels. `viewed` is true
+    where the channel needs a view, `attested` where acquisition and channel are.
     """
 
     transition: Codes
@@ -143,8 +148,15 @@ class _Columns:
     trajectory: Labels
     view_source: Labels
     digests: Mapping[str, Labels]
-    live: Mask
+    revoked: Mask
+    void: Mask
     viewed: Mask
+    attested: Mask
+
+    @property
+    def live(self) -> Mask:
+        """What was not revoked."""
+        return ~(self.revoked | self.void)
 
     def absent(self, column: str) -> Mask:
         """Where a required digest is not there."""
@@ -167,7 +179,10 @@ def _columns(entries: pa.Table, facts: ScopeFacts) -> _Columns:
     trajectory, step = coded(entries["trajectory_id"]), numbers(entries["step"])
     acquisition = coded(entries["acquisition_id"])
     endpoint = coded(entries["endpoint"])
-    revoked = np.array([value in facts.revoked for value in acquisition.values.to_pylist()], bool)
+    ids, standing = acquisition.values.to_pylist(), facts.standing
+    revoked = np.array([value in standing.revoked for value in ids], bool)
+    void = np.array([fp in standing.revoked_channels for fp in fingerprints], bool)
+    attested = np.array([[(fp, value) in standing.attested for value in ids] for fp in fingerprints], bool)
     before = np.array([value == "before" for value in endpoint.values.to_pylist()], bool)
     return _Columns(
         transition=transitions(trajectory.codes, step),
@@ -179,8 +194,10 @@ def _columns(entries: pa.Table, facts: ScopeFacts) -> _Columns:
         trajectory=trajectory,
         view_source=coded(entries["view_source"]),
         digests={column: coded(entries[column]) for column in REQUIRED_DIGESTS},
-        live=~revoked[acquisition.codes],
+        revoked=revoked[acquisition.codes],
+        void=void[arm],
         viewed=np.array([a.channel.needs_view for a in arms], bool)[arm],
+        attested=attested.reshape(len(arms), len(ids))[arm, acquisition.codes],
     )
 
 
@@ -200,7 +217,8 @@ def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
     source = columns.view_source.codes
     asked = live & request.present
 
-    yield REVOKED, ~live
+    yield REVOKED, columns.revoked
+    yield CHANNEL_REVOKED, columns.void
     yield STATE, _split(corner, state.codes, live & state.present) & live
     candidates = digests["candidates_hash"]
     yield CANDIDATES, _split(columns.transition, candidates.codes, live & candidates.present) & live

@@ -59,6 +59,22 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """What the log says of acquisitions and channels beside their entries.
+
+    `revoked` are acquisition ids, `revoked_channels` fingerprints, `attested` (fingerprint, acquisition id)
+    whose acquisition and model checkpoint somebody trusted vouches for.
+    """
+
+    revoked: frozenset[str] = frozenset()
+    revoked_channels: frozenset[str] = frozenset()
+    attested: frozenset[tuple[str, str]] = frozenset()
+
+
+NOTHING_SAID = Standing()
+
+
+@dataclass(frozen=True)
 class Scope:
     """The entries a question is about, in the order in which the parts are applied.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ledger.attested import NOBODY, Vouched
 from ledger.coded import places
 from ledger.donor_views import collect
 from ledger.index_rows import SegmentRow
@@ -18,7 +19,7 @@ from ledger.provenance import Judgement, ProvenanceCount, ScopeFacts, apply_rule
 from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, by_transition, cut
 from ledger.refusals import RefusedRow
 from ledger.refused_readings import RefusedReadings
-from ledger.scope import Arm, Scope
+from ledger.scope import Arm, Scope, Standing
 
 # What is told of an entry that broke a rule: where it belongs, and no number to compute with.
 BROKEN_COLUMNS = ("trajectory_id", "step", "endpoint", "arm", "layout", "acquisition_id", "candidate")
@@ -60,7 +61,7 @@ class Selection:
         """The scope in ranges of trajectories, ascending by UTF-8 bytes; verified as they are read."""
         self.provenance = ProvenanceCount(
             refused_sides_revoked=sum(
-                side.acquisition_id in self._facts.revoked for side in self._inventory.refused
+                side.acquisition_id in self._facts.standing.revoked for side in self._inventory.refused
             )
         )
         for entries, sides in self._parts():
@@ -112,11 +113,19 @@ def select(
     refused: Iterable[RefusedRow],
     revoked: frozenset[str],
     readings: RefusedReadings,
+    *,
+    revoked_channels: frozenset[str] = frozenset(),
+    vouched: Vouched = NOBODY,
 ) -> Selection:
     """The selection of a scope from segments and refused sides in the order of the log."""
     channels = {arm.channel.fingerprint for arm in scope.arms}
     segments = [s for s in segments if s.kind == scope.kind and not channels.isdisjoint(s.channels)]
     inventory = take(objects, segments, refused, scope)
+    asked = set().union(*inventory.acquisitions)
+    acquired = vouched.acquisitions(objects, segments, asked)
+    attested = {
+        (a.channel.fingerprint, name) for a in scope.arms if vouched.channel(a.channel) for name in acquired
+    }
     donors = collect(objects, segments, scope, inventory.view_sources, revoked)
     return Selection(
         scope=scope,
@@ -128,6 +137,6 @@ def select(
         provenance=ProvenanceCount(),
         _objects=objects,
         _inventory=inventory,
-        _facts=ScopeFacts(scope, revoked, donors),
+        _facts=ScopeFacts(scope, Standing(revoked, revoked_channels, frozenset(attested)), donors),
         _readings=readings,
     )

@@ -7,21 +7,23 @@ tables are conveniences that nothing here reads.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contracts.channel import Channel, ChannelBook
 from contracts.errors import TamperError, UsageError
 from ledger import events, heads
 from ledger import trust as trusts
+from ledger.attested import PREDICTIONS, Vouched
 from ledger.derive import rows as derive
 from ledger.event_types import (
     AcquisitionEvent,
+    AttestationEvent,
     ChannelEvent,
-    PlanEvent,
     Event,
     KeyChangeEvent,
     KeyEvent,
+    PlanEvent,
     PolicyEvent,
     RefusalEvent,
     RevocationEvent,
@@ -41,7 +43,7 @@ from ledger.objects import Objects, refusal_index_name
 from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
 from ledger.refusals import RefusedRow, decode_index
 from ledger.refused_readings import RefusedReadings
-from ledger.scope import ANY_DONOR, OWN, WHERE, Arm, Level, Scope
+from ledger.scope import ANY_DONOR, OWN, WHERE, Arm, Level, Scope, Standing
 from ledger.selection import Selection, TrajectoryRange, select
 from ledger.tree import leaf_hash
 
@@ -72,12 +74,13 @@ __all__ = [
     "view",
 ]
 
-ACQUISITION = "acquisition"
+ACQUISITION, CHANNEL, ATTESTATION = REVOCABLE = ("acquisition", "channel", "attestation")
 _LISTED = 8
 _READ = frozenset(
     kind.type
     for kind in (
         ChannelEvent, SegmentEvent, AcquisitionEvent, RefusalEvent, RevocationEvent, KeyEvent, PolicyEvent,
+        PlanEvent, AttestationEvent,
     )
 )  # fmt: skip
 _SEGMENT = (
@@ -91,8 +94,9 @@ _SEGMENT = (
 class Snapshot:
     """A ledger at one head; made by `open_snapshot` alone, since only it has a `CheckedHead` to give.
 
-    `book` and `segments` are in the order of the log. `acquisitions` gives each id its kind and `revoked`
-    the ids revoked up to this head. `has_newer_head` is true for a view of the past.
+    `book` and `segments` are in the order of the log. `acquisitions` gives each id its kind. `revoked` are
+    the acquisitions, `revoked_channels` the fingerprints revoked up to this head, `vouched` what trusted keys
+    attest. `has_newer_head` is true for a view of the past.
     """
 
     checked: CheckedHead
@@ -100,6 +104,8 @@ class Snapshot:
     segments: tuple[SegmentRow, ...]
     acquisitions: Mapping[str, str]
     revoked: frozenset[str]
+    revoked_channels: frozenset[str]
+    vouched: Vouched
     plans: tuple[PlanRow, ...]
     has_newer_head: bool
     _objects: Objects
@@ -140,12 +146,22 @@ class Snapshot:
             for side in decode_index(self._objects.read_checked(refusal_index_name(event.index)), index)
         )
         readings = RefusedReadings(self._objects, dict(self._refusals))
-        return select(scope, self._objects, self.segments, refused, self.revoked, readings)
+        return select(
+            scope, self._objects, self.segments, refused, self.revoked, readings,
+            revoked_channels=self.revoked_channels, vouched=self.vouched,
+        )  # fmt: skip
 
     def predictions(self, scope: PredictionScope) -> Predictions:
         """The predictions of a scope, verified as they are read; errors as for `select`."""
         self._require(scope.acquisitions)
-        return select_predictions(scope, self._objects, self.segments, self.revoked)
+        return select_predictions(scope, self._objects, self.segments, self._standing_of_predictions)
+
+    def _standing_of_predictions(self, acquisitions: Collection[str]) -> Standing:
+        held = [segment for segment in self.segments if segment.kind in PREDICTIONS]
+        acquired = self.vouched.acquisitions(self._objects, held, acquisitions)
+        channels = [c.fingerprint for c in self.book.channels if self.vouched.channel(c)]
+        attested = frozenset((fingerprint, name) for fingerprint in channels for name in acquired)
+        return Standing(self.revoked, self.revoked_channels, attested)
 
     def _require(self, acquisitions: Sequence[tuple[str | None, str]]) -> None:
         for _, acquisition in acquisitions:
@@ -203,7 +219,9 @@ def view(
         book=ChannelBook(tuple(found.channels)),
         segments=tuple(found.segments),
         acquisitions=found.acquisitions,
-        revoked=frozenset(found.revoked),
+        revoked=frozenset(found.revoked[ACQUISITION]),
+        revoked_channels=frozenset(found.revoked[CHANNEL]),
+        vouched=Vouched.of(found.attestations, found.revoked[ATTESTATION], told, objects),
         plans=tuple(found.plans),
         has_newer_head=has_newer_head,
         _objects=objects,
@@ -218,7 +236,8 @@ class _Contents:
     channels: list[Channel] = field(default_factory=list)
     segments: list[SegmentRow] = field(default_factory=list)
     acquisitions: dict[str, str] = field(default_factory=dict)
-    revoked: set[str] = field(default_factory=set)
+    revoked: dict[str, set[str]] = field(default_factory=lambda: {kind: set() for kind in REVOCABLE})
+    attestations: list[tuple[int, AttestationEvent]] = field(default_factory=list)
     plans: list[PlanRow] = field(default_factory=list)
     refusals: list[tuple[int, RefusalEvent]] = field(default_factory=list)
     trust: list[tuple[int, Event]] = field(default_factory=list)
@@ -244,7 +263,11 @@ class _Contents:
             self.acquisitions.setdefault(event.id, event.kind)
         elif isinstance(event, RefusalEvent):
             self.refusals.append((index, event))
+        elif isinstance(event, PlanEvent):
+            self.plans.append(PlanRow(index, event.id, event.digest, event.plan))
         elif isinstance(event, KeyEvent | KeyChangeEvent | PolicyEvent):
             self.trust.append((index, event))
-        elif isinstance(event, RevocationEvent) and event.target_kind == ACQUISITION:
-            self.revoked.add(event.target_id)
+        elif isinstance(event, AttestationEvent):
+            self.attestations.append((index, event))
+        elif isinstance(event, RevocationEvent) and event.target_kind in REVOCABLE:
+            self.revoked[event.target_kind].add(event.target_id)

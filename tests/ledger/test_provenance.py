@@ -16,7 +16,7 @@ from contracts.digest import blake3_digest, pack
 from contracts.errors import UsageError
 from ledger.donors import NO_DONORS, SCHEMA, DonorViews
 from ledger.provenance import MEETS_ALL, NO_LEVEL, RULES, ProvenanceCount, ScopeFacts, apply_rules
-from ledger.scope import Arm, Level, Scope
+from ledger.scope import Arm, Level, Scope, Standing
 
 
 def channel(name: str, view: str) -> Channel:
@@ -168,8 +168,22 @@ def test_an_absent_digest_makes_an_entry_declared(column):
     assert found.absent == {name: 4 if name == column else 0 for name in DIGESTS}
 
 
-def test_nothing_is_attested_yet():
-    assert broken(side(), replace(DEFAULT, require=Level.ATTESTED)) == {"level"}
+def test_an_entry_is_attested_where_its_channel_and_acquisition_are_together():
+    rows, wanted = side() + side(arm=1), replace(DEFAULT, require=Level.ATTESTED)
+    assert broken(rows, wanted) == {"level"}
+    first, second = (arm.channel.fingerprint for arm in DEFAULT.arms)
+    acquisition = rows[0]["acquisition_id"]
+    one = Standing(attested=frozenset({(first, acquisition), (second, "another")}))
+    assert judged(rows, wanted, standing=one) == [None] * 4 + ["level"] * 4
+    assert broken(rows, wanted, standing=Standing(attested=one.attested | {(second, acquisition)})) == {None}
+    declared = [row | {"request_hash": None} for row in rows]
+    assert broken(declared, wanted, standing=one) == {"level"}
+
+
+def test_entries_of_a_revoked_channel_are_set_aside_too():
+    rows = side() + side(arm=1, state_hash="other")
+    void = Standing(revoked_channels=frozenset({DEFAULT.arms[1].channel.fingerprint}))
+    assert judged(rows, standing=void) == [None] * 4 + ["channel-revoked"] * 4
 
 
 def test_an_entry_that_breaks_a_rule_has_no_level_whatever_is_required():
@@ -180,7 +194,8 @@ def test_an_entry_that_breaks_a_rule_has_no_level_whatever_is_required():
 
 def test_revoked_entries_are_set_aside_before_anything_is_compared():
     rows = side() + side(arm=1) + side(arm=1, acquisition_id="bad", state_hash="other", view_hash="other")
-    assert judged(rows, revoked=frozenset({"bad"})) == [None] * 8 + ["acquisition-revoked"] * 4
+    bad = Standing(revoked=frozenset({"bad"}))
+    assert judged(rows, standing=bad) == [None] * 8 + ["acquisition-revoked"] * 4
 
 
 def test_entries_that_break_several_rules_count_under_the_first():
@@ -333,7 +348,7 @@ def test_whole_columns_are_judged_as_single_entries_would_be(rows, revoke, requi
     rows.sort(key=lambda r: (r["trajectory_id"], r["step"]))
     revoked = frozenset({"bad"}) if revoke else frozenset()
     scope = Scope("transport", ARMS, require=require)
-    assert judged(rows, scope, revoked=revoked) == slowly(rows, revoked, scope)
+    assert judged(rows, scope, standing=Standing(revoked=revoked)) == slowly(rows, revoked, scope)
 
 
 def test_the_order_of_entries_within_a_transition_decides_nothing():

@@ -1,0 +1,178 @@
+"""Attestations: signed statements by those who were there, about an acquisition, a checkpoint or a stack.
+
+An attestation is an in-toto statement in an envelope. Its subjects are files by BLAKE3 and SHA-256, its
+predicate says the rest. Whether a key may sign one is for the roles of the log to say; what it says is a
+claim of that key, and no digest makes more of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from contracts.digest import is_digest
+from contracts.errors import MalformedError, TamperError
+from ledger import clock, envelope, statement
+from ledger.event_types import AttestationEvent
+from ledger.fields import Fields
+from ledger.statement import Statement, Subject
+from ledger.trust import CHECKPOINT, COLLECTOR, Role, Trust
+
+ACQUISITION, MODEL, STACK = "acquisition", "checkpoint", "stack"
+TYPES = {
+    ACQUISITION: "urn:evaluator-ledger:acquisition:v1",
+    MODEL: "urn:evaluator-ledger:checkpoint:v1",
+    STACK: "urn:evaluator-ledger:stack:v1",
+}
+SIGNED_BY = {ACQUISITION: COLLECTOR, MODEL: CHECKPOINT, STACK: COLLECTOR}
+MAX_ATTESTATION = envelope.MAX_ENVELOPE
+
+
+@dataclass(frozen=True)
+class DigestRoot:
+    """How many different digests there are, and the RFC 6962 root over them, ascending as 33 bytes."""
+
+    count: int
+    root: str
+
+
+@dataclass(frozen=True)
+class Attestation:
+    """What an attestation says. `subject` is the id of the acquisition, or the name of model or stack.
+
+    `files` are digests in text form by file name, BLAKE3 and SHA-256; `statement` is the whole of it.
+    """
+
+    kind: str
+    subject: str
+    files: tuple[tuple[str, tuple[str, ...]], ...]
+    statement: Statement = field(hash=False)
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """Every digest of every file."""
+        return frozenset(digest for _, digests in self.files for digest in digests)
+
+    @property
+    def requests(self) -> DigestRoot | None:
+        """The requests of an acquisition, None where none were digested."""
+        return _root(self.statement.predicate, "requests")
+
+    @property
+    def responses(self) -> DigestRoot | None:
+        """The responses of an acquisition, None where none were digested."""
+        return _root(self.statement.predicate, "responses")
+
+
+@dataclass(frozen=True)
+class Received:
+    """The bytes of an attestation as they came, with what they say; whose signatures they bear is open."""
+
+    data: bytes
+    envelope: envelope.Envelope
+    said: Attestation
+
+    def check(self, trust: Trust) -> None:
+        """Returns when enough keys of the right role signed; UnknownKeyError or SignatureError otherwise."""
+        role = signers(trust, self.said.kind)
+        envelope.verify(self.envelope, role.public, role.threshold)
+
+
+def signers(trust: Trust, kind: str) -> Role:
+    """Who may sign attestations of a kind."""
+    return trust.role(SIGNED_BY[kind])
+
+
+def of_acquisition(
+    acquisition: str,
+    files: tuple[Subject, ...],
+    *,
+    rows: int,
+    requests: DigestRoot | None,
+    responses: DigestRoot | None,
+    tools: Mapping[str, str],
+    window: tuple[str, str] | None,
+    gold_isolated: bool | None,
+) -> Statement:
+    """The statement of a collector about one acquisition."""
+    for moment in window or ():
+        clock.check(moment)
+    if window is not None and window[0] > window[1]:
+        raise MalformedError(
+            "a window that ends before it begins", expected=f"after {window[0]}", got=window[1]
+        )
+    predicate = {
+        "acquisition": acquisition,
+        "rows": rows,
+        "requests": None if requests is None else dict(vars(requests)),
+        "responses": None if responses is None else dict(vars(responses)),
+        "tools": dict(tools),
+        "window": None if window is None else {"start": window[0], "end": window[1]},
+        "claims": {"gold_isolated": gold_isolated},
+    }
+    return Statement(files, TYPES[ACQUISITION], predicate)
+
+
+def receive(data: bytes, where: str | None = None) -> Received:
+    """The attestation in the bytes of an envelope; MalformedError where they are none."""
+    try:
+        received = envelope.parse(data)
+        return Received(data, received, read(statement.parse(_payload(received))))
+    except MalformedError as error:
+        error.where = error.where or where
+        raise
+
+
+def _payload(received: envelope.Envelope) -> bytes:
+    if received.payload_type != statement.PAYLOAD_TYPE:
+        raise MalformedError(
+            "envelope of another type", expected=statement.PAYLOAD_TYPE, got=received.payload_type[:80]
+        )
+    return received.payload
+
+
+def read(stated: Statement) -> Attestation:
+    """What a statement says; MalformedError where it is no attestation this version knows."""
+    kinds = {name: kind for kind, name in TYPES.items()}
+    kind = kinds.get(stated.predicate_type)
+    if kind is None:
+        raise MalformedError(
+            "not an attestation", expected=" | ".join(TYPES.values()), got=ascii(stated.predicate_type[:80])
+        )
+    subject = Fields.of(dict(stated.predicate), "attestation").text(
+        "acquisition" if kind == ACQUISITION else "name"
+    )
+    files = tuple(
+        (s.name, tuple(f"{algorithm}:{value}" for algorithm, value in sorted(s.digest.items())))
+        for s in stated.subjects
+    )
+    found = Attestation(kind, subject, files, stated)
+    if kind == ACQUISITION and not all(
+        any(is_digest(d) and d.startswith("blake3:") for d in digests) for _, digests in files
+    ):
+        raise MalformedError("an attested source file without a blake3 digest")
+    _ = found.requests, found.responses  # read once, so that what is held is readable
+    return found
+
+
+def checked(data: bytes, event: AttestationEvent, trust: Trust) -> Attestation:
+    """The attestation of an event from its envelope's bytes, signed by those who could then."""
+    received = receive(data)
+    said = received.said
+    if (said.kind, said.subject) != (event.kind, event.subject):
+        raise TamperError(
+            "the attestation says something else than its event", kind="record",
+            expected=f"{event.kind} {event.subject}", got=f"{said.kind} {said.subject}",
+        )  # fmt: skip
+    received.check(trust)
+    return said
+
+
+def _root(predicate: Mapping[str, object], name: str) -> DigestRoot | None:
+    value = predicate.get(name)
+    if value is None:
+        return None
+    fields = Fields.of(value, f"attestation `{name}`")
+    root = DigestRoot(fields.whole("count"), fields.digest("root", "sha256"))
+    fields.close()
+    return root
