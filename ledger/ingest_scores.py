@@ -6,6 +6,7 @@ that are not whole are refused with their rows kept, the rest becomes segments.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,8 +106,19 @@ class ScoresCall:
 
 
 def warm() -> None:
-    """Judges no rows at all: pandera makes its checks at their first use, which takes a while."""
-    canonicalise((), ChannelBook(()))
+    """Judges no rows at all: pandera makes its checks at their first use, which takes a while.
+
+    It also looks for hypothesis then, to offer strategies for tests, and would import all of it wherever
+    it happens to be installed; nothing here asks for strategies.
+    """
+    hidden = "hypothesis" not in sys.modules
+    if hidden:
+        sys.modules["hypothesis"] = None  # type: ignore[assignment]
+    try:
+        canonicalise((), ChannelBook(()))
+    finally:
+        if hidden:
+            del sys.modules["hypothesis"]
 
 
 def scores_call(

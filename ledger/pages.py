@@ -124,7 +124,7 @@ def _encode(values: pa.ChunkedArray, column: Column) -> Iterator[_Fixed | _Joine
     if column.nullable:
         yield _Fixed(_bytes(np.ones(rows, np.uint8) if absent is None else (~absent).view(np.uint8)), 1)
     if column.type == "text":
-        yield from _encode_text(plain(array, column), absent)
+        yield from _encode_text(array, absent, column)
     elif column.type == "digest":
         yield _Fixed(_digest_bytes(array, absent).data, width)
     else:
@@ -135,7 +135,15 @@ def _encode(values: pa.ChunkedArray, column: Column) -> Iterator[_Fixed | _Joine
         yield _Fixed(_bytes(numbers), width)
 
 
-def _encode_text(array: pa.Array, absent: np.ndarray | None) -> Iterator[_Fixed | _Joined]:
+def _encode_text(array: pa.Array, absent: np.ndarray | None, column: Column) -> Iterator[_Fixed | _Joined]:
+    width = _label_width(array) if absent is None else 0
+    if width:
+        # Ids and labels are often of one length; their bytes are then gathered like numbers.
+        labels = _raw(array.dictionary, width).view(f"V{width}")
+        yield _Fixed(_bytes(np.full(len(array), width, "<u4")), 4)
+        yield _Fixed(_bytes(labels.take(array.indices.to_numpy(zero_copy_only=False))), width)
+        return
+    array = plain(array, column)
     if absent is not None:
         array = pc.fill_null(array, "")
     _, ends, data = array.buffers()
@@ -145,6 +153,14 @@ def _encode_text(array: pa.Array, absent: np.ndarray | None) -> Iterator[_Fixed 
     if len(array) % PAGE_ROWS:
         page_starts.append(int(offsets[-1]))
     yield _Joined(memoryview(b"" if data is None else data), page_starts)
+
+
+def _label_width(array: pa.Array) -> int:
+    """The length in bytes that all labels of a coded column share, 0 when there is none."""
+    if not pa.types.is_dictionary(array.type) or array.dictionary.type != pa.string():
+        return 0
+    shortest, longest = pc.min_max(pc.binary_length(array.dictionary)).as_py().values()
+    return int(longest) if shortest == longest and longest else 0
 
 
 def plain(values: pa.ChunkedArray | pa.Array, column: Column) -> pa.Array:
@@ -186,9 +202,13 @@ def _gathered(labels: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return labels.view(f"V{WIDTH}").take(codes).view(np.uint8)
 
 
-def _raw(array: pa.Array) -> np.ndarray:
-    start, stop = array.offset * WIDTH, (array.offset + len(array)) * WIDTH
-    return np.frombuffer(array.buffers()[1], np.uint8)[int(start) : int(stop)]
+def _raw(array: pa.Array, width: int = WIDTH) -> np.ndarray:
+    """The bytes of values that all have one width, one after the other."""
+    buffers = array.buffers()
+    start = array.offset * width
+    if len(buffers) == 3:  # text: its bytes begin where the first value does
+        start = int(np.frombuffer(buffers[1], np.int32)[array.offset])
+    return np.frombuffer(buffers[-1], np.uint8)[int(start) : int(start + len(array) * width)]
 
 
 def _absent(array: pa.Array) -> np.ndarray | None:

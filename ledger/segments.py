@@ -161,7 +161,8 @@ def _encode(
 def _layout(schema: SegmentSchema) -> dict[str, object]:
     """How the Parquet file is written: nothing here changes a root, only size and speed.
 
-    Repeating values get a dictionary; input digests do not, since most fill one and then fall back.
+    Repeating values get a dictionary; input digests do not, since most fill one and then fall back, nor
+    statistics, since the bounds of digests bound nothing.
     Energies often carry float32 precision, so their byte planes compress better than their values.
     """
     repeating = [c.name for c in schema.columns if c.key or c.type in ("text", "int16", "int32")]
@@ -170,7 +171,7 @@ def _layout(schema: SegmentSchema) -> dict[str, object]:
         "compression": "zstd",
         "use_dictionary": repeating,
         "column_encoding": floats,
-        "write_statistics": True,
+        "write_statistics": [c.name for c in schema.columns if c.key or c.type != "digest"],
         "version": "2.6",
         "store_schema": False,
     }
