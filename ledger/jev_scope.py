@@ -20,9 +20,9 @@ REQUEST_BOUND = "request-bound"
 UNCHANGED = "request-changed"
 # In the order in which a group that breaks several is counted: under the first.
 RULES = (SEGMENT_INTACT, CHANNEL_KNOWN, REVOKED, CHANNEL_REVOKED, REQUEST_BOUND, UNCHANGED, LEVEL)
-# Asked alone, a target's request has nothing of what joined it, so it must stay as it was.
+# Asked alone, a target has a request without the questions that joined, so it may stay as it was.
 ALONE = "independent"
-JOINS_OUTSIDE = ("questions", "candidates")
+JOINS_OUTSIDE = "questions"
 
 Part = tuple[str | None, ...] | None
 Counts = npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ class GroupCount:
 
 def judged(group: Group, counts: Mapping[str, int], standing: Standing, require: Level) -> GroupCount:
     """The first rule a group breaks, and the level it has where it breaks none but that."""
-    alone = group.mode == ALONE and group.intervention in JOINS_OUTSIDE
+    alone = group.mode == ALONE and group.intervention == JOINS_OUTSIDE
     rule: str | None = None
     if group.acquisition in standing.revoked:
         rule = REVOKED

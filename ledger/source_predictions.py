@@ -129,6 +129,8 @@ class _Reader:
                 line, "positive_labels", "wrong-type", "a list of labels", _kind(value, "positive_labels")
             )
         else:
+            if len(set(labels)) < len(labels):
+                self.fault(line, "positive_labels", "duplicate-label", "every label once", "a label twice")
             into.positives["pair"] += [self.count] * len(labels)
             into.positives["label"] += labels
         self.count += 1
