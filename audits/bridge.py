@@ -16,6 +16,7 @@ from audits.bridge_vertices import (
     Observed,
     Vertex,
     observe,
+    parse_vertices,
     role,
     vertices_of,
 )
@@ -45,7 +46,7 @@ DIRECTIONS = limits.Limit(
 
 def bridge(
     snapshot: Snapshot,
-    vertices: Sequence[Vertex],
+    vertices: Sequence[str | Vertex],
     *,
     where: Mapping[str, Sequence[str]] | None = None,
     acquisitions: Sequence[tuple[str | None, str]] = (),
@@ -54,8 +55,12 @@ def bridge(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> Audited:
-    """Audit the vertices of a bridge at the snapshot's head; a vertex without channels is unobserved."""
-    named = [(role(v.name, side), channel) for v in vertices for side, channel in v.sides]
+    """Audit the vertices of a bridge at the snapshot's head, given as values or as `NAME=REF:ALT`.
+
+    A vertex without channels (`NAME=`) is unobserved. The vectors of the result are G and Ω by vertex.
+    """
+    found = parse_vertices(vertices, snapshot)
+    named = [(role(v.name, side), channel) for v in found for side, channel in v.sides]
     arms = [Arm(channel) for _, channel in named]
     design = Design(
         audit=AUDIT,
@@ -64,7 +69,7 @@ def bridge(
         primary=PRIMARY,
         resamples=resamples,
         seed=seed,
-        options={VERTICES: [v.name for v in vertices]},
+        options={VERTICES: [v.name for v in found]},
     )
     return run(snapshot, design, progress=progress)
 

@@ -64,9 +64,9 @@ def role(vertex: str, side: str) -> str:
     return f"{vertex}.{side}"
 
 
-def parse_vertices(texts: Sequence[str], snapshot: Snapshot) -> list[Vertex]:
+def parse_vertices(given: Sequence[str | Vertex], snapshot: Snapshot) -> list[Vertex]:
     """`NAME=REF:ALT` texts, or `NAME=` for a vertex nobody scored; UsageError for anything else."""
-    found = [_parse(text, snapshot) for text in texts]
+    found = [v if isinstance(v, Vertex) else _parse(v, snapshot) for v in given]
     names = [vertex.name for vertex in found]
     if len(set(names)) != len(names):
         raise UsageError("a vertex is named twice", got=", ".join(names), where="--vertex")

@@ -72,6 +72,14 @@ def of_cohort(clusters: int) -> list[Limit]:
     return [*COMMON, COMPLETE_CASES, *few]
 
 
+def unbalanced(status: str) -> Limit:
+    """The warning that places and layouts are mixed up in the numbers, or may be."""
+    return Limit(
+        "layouts-" + status.replace(" ", "-"),
+        f"The layouts are {status}: a preference for a place may be part of every margin.",
+    )
+
+
 def few_clusters(clusters: int) -> Limit:
     """The warning that goes with percentile intervals from few trajectories (measured coverage)."""
     return Limit(

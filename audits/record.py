@@ -16,6 +16,7 @@ from audits import limits
 from audits.arms import called
 from audits.design import Design
 from audits.faces import Faces
+from audits.layout_balance import BALANCED
 from audits.statistics.estimate import Estimate
 from contracts.canonical import canonical
 from contracts.channel import Channel
@@ -119,7 +120,7 @@ def audit_result(
         },
         "tables": dict(tables),
         "verdicts": {**verdicts, "layout_balance": faces.balance.as_json()},
-        "limits": limits.as_json(said),
+        "limits": limits.as_json([*said, *_balance(faces)]),
     }
     return AuditResult(
         audit=design.audit,
@@ -130,6 +131,12 @@ def audit_result(
         channels={role: arm.channel for role, arm in zip(design.roles, design.scope.arms, strict=True)},
         shortfall=faces.flow.shortfall if shortfall is None else shortfall,
     )
+
+
+def _balance(faces: Faces) -> list[limits.Limit]:
+    """What has to be said of the layouts; nothing of balanced ones, or where no transition has any."""
+    status = faces.balance.status
+    return [limits.unbalanced(status)] if len(faces) and status != BALANCED else []
 
 
 def statement(

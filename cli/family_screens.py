@@ -31,22 +31,23 @@ BRIDGE = {
 
 
 def _face(result: Fields, verbose: bool) -> None:
+    del verbose  # everything there is fits
     estimates(result, FACE)
     split = result["tables"].get("split")
     if split is not None:
         line(f"shares add up to the diagonal exactly in {split['shares_add_up_in']:,} of them")
-    _balance(result, verbose)
 
 
 def _cube(result: Fields, verbose: bool) -> None:
     if verbose:
         estimates(result, {name: name for name in result["estimates"]})
+        cells = [(row["cell"], row["channel"]) for row in result["tables"]["cells"]]
+        render.console().print(render.table(["cell", "channel"], [(c, render.short(f)) for c, f in cells]))
     else:
         labels = dict(_cube_labels(result))
         estimates(result, dict(list(labels.items())[:ROWS]))
         _more(len(labels) - ROWS)
         _gains(result)
-    _balance(result, verbose)
 
 
 def _cube_labels(result: Fields) -> Iterator[tuple[str, str]]:
@@ -93,14 +94,6 @@ def _bridge(result: Fields, verbose: bool) -> None:
     _more(len(labels) - len(shown_rows))
     for row in result["verdicts"]["bridge"]["unobserved"]:
         line(f"vertex {shown(row['vertex'], LEVEL)} not observed: {row['reason']}")
-    _balance(result, verbose)
-
-
-def _balance(result: Fields, verbose: bool) -> None:
-    """Whether the layouts are balanced, where it is not as it should be or everything was asked for."""
-    found = result["verdicts"]["layout_balance"]
-    if verbose or found["status"] != "balanced":
-        line(f"layouts {found['status']}" + (f" (by {found['basis']})" if found["basis"] else ""))
 
 
 def _more(rows: int) -> None:

@@ -44,8 +44,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def run(ledger: Ledger, *vertices: str, **more: object) -> Audited:
-    snapshot = ledger.snapshot()
-    return bridge(snapshot, parse_vertices(vertices, snapshot), resamples=200, **more)  # type: ignore[arg-type]
+    return bridge(ledger.snapshot(), vertices, resamples=200, **more)  # type: ignore[arg-type]
 
 
 def test_each_vertex_has_its_contrast_and_its_paired_auc(ledger: Ledger) -> None:

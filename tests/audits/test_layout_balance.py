@@ -88,8 +88,9 @@ def test_other_audits_say_it_too(tmp_path: Path) -> None:
         for row in side("frozen", "t0", (0.0, 1.0), source=view, view=lambda _, v=view: v)
     ]
     ledger.ingest(made)
-    found = face(ledger.snapshot(), "frozen", resamples=100).result["verdicts"]["layout_balance"]
-    assert found["status"] == "unbalanced"
+    found = face(ledger.snapshot(), "frozen", resamples=100).result
+    assert found["verdicts"]["layout_balance"]["status"] == "unbalanced"
+    assert "layouts-unbalanced" in {limit["id"] for limit in found["limits"]}
 
 
 def test_each_candidate_in_each_place_once_is_a_latin_square() -> None:
