@@ -13,7 +13,7 @@ from audits.wording import number
 
 Fields = Mapping[str, Any]
 NAMES = {"strict_flip": "strict flips", "preference_flip": "preference flips"}
-LISTED = 4
+LISTED = 2
 
 
 def sentence(result: Fields) -> str:
@@ -37,7 +37,8 @@ def _said(estimates: Fields, tables: Fields) -> Iterator[str]:
         fields = estimates[f"{prefix}.{name}"]
         where = f"{prefix}: {counts[name]:,} of {counts['units']:,} answers are {NAMES[name]}"
         silent = counts["actions_changed_without_flip"]
-        moved = f", {silent:,} actions changed without any flip" if silent else ""
+        actions = "1 action" if silent == 1 else f"{silent:,} actions"
+        moved = f", {actions} changed without any flip" if silent else ""
         yield f"{where}, {rate(fields)}{moved}"
 
 

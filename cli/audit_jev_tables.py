@@ -23,10 +23,10 @@ RATES = {
     "action_change": "action change",
     "binary_accuracy_before": "binary before",
     "binary_accuracy_after": "binary after",
-    "binary_accuracy_difference": "binary change",
+    "binary_accuracy_difference": "binary gain",
     "action_accuracy_before": "action before",
     "action_accuracy_after": "action after",
-    "action_accuracy_difference": "action change in accuracy",
+    "action_accuracy_difference": "action gain",
 }
 FIRST = ("strict_flip", "preference_flip", "tie", "action_change", "binary_accuracy_difference")
 
@@ -39,7 +39,10 @@ def show(audit: AuditResult, recorded: Recorded, said: str, verbose: bool) -> No
     for line in (*_flow(result), *_channels(audit)):
         _line(line)
     if result["tables"]:
-        _rates(result, verbose=verbose)
+        if "series" in result["tables"]:
+            _across(result, verbose=verbose)
+        if verbose or "series" not in result["tables"]:
+            _rates(result, verbose=verbose)
         for line in (*_silent(result), *_precision(result), *_differences(result, verbose=verbose)):
             _line(line)
         for line in _masses(result, verbose=verbose):
@@ -75,6 +78,21 @@ def _flow(result: Fields) -> Iterator[str]:
 def _channels(audit: AuditResult) -> Iterator[str]:
     if audit.channels:
         yield "channels: " + ", ".join(shown(name, 24) for name in audit.channels)
+
+
+def _across(result: Fields, *, verbose: bool) -> None:
+    """One line for each year and series: how many answers flip, how often, and what actions do."""
+    counts, estimates = result["tables"]["counts"], result["estimates"]
+    rows = []
+    for prefix, count in counts.items():
+        name = "strict_flip" if "strict_flip" in count else "preference_flip"
+        value, first, _, _ = _cells(estimates[f"{prefix}.{name}"], name)
+        changed = number(estimates[f"{prefix}.action_change"]["value"], signed=False)
+        rows.append((prefix, f"{count[name]:,}/{count['units']:,}", f"{value} {first}", changed))
+    headings = ("year/intervention/mode/channel", ("flips", "right"), "rate, 95 %", ("actions", "right"))
+    render.console().print(render.table(headings, rows if verbose else rows[:ROWS]))
+    if len(rows) > ROWS and not verbose:
+        _line(f"the first {ROWS} of {len(rows)} rows; --verbose prints all")
 
 
 def _rates(result: Fields, *, verbose: bool) -> None:
@@ -127,8 +145,10 @@ def _silent(result: Fields) -> Iterator[str]:
         prefix: counts["actions_changed_without_flip"]
         for prefix, counts in result["tables"]["counts"].items()
     }
-    listed = ", ".join(f"{count:,} in {prefix}" for prefix, count in list(silent.items())[:3])
-    yield f"actions changed without any flip: {listed}" + (", …" if len(silent) > 3 else "")
+    seen = [prefix for prefix, count in silent.items() if count]
+    listed = ", ".join(f"{silent[prefix]:,} in {prefix}" for prefix in seen[:2])
+    more = f" and {sum(silent[prefix] for prefix in seen[2:]):,} more" if seen[2:] else ""
+    yield f"actions changed without any flip: {listed or 'none'}{more}"
 
 
 def _precision(result: Fields) -> Iterator[str]:
@@ -142,17 +162,24 @@ def _precision(result: Fields) -> Iterator[str]:
 
 def _differences(result: Fields, *, verbose: bool) -> Iterator[str]:
     """Paired differences between series, first minus second; of flips only unless all are asked for."""
-    for name, fields in result["estimates"].items():
+    wanted = [name for name in result["estimates"] if ".difference." in name]
+    if wanted and not verbose:
+        wanted = [name for name in wanted if name.endswith("_flip")][:ROWS]
+        yield "paired differences, first minus second:"
+    for name in wanted:
         year, _, rest = name.partition(".difference.")
-        if not rest or not (verbose or name.endswith("_flip")):
-            continue
         pair, _, metric = rest.rpartition(".")
-        value, first, _, verdict = _cells(fields, "difference")
-        yield f"{year} {RATES[metric]} {value} {first} {verdict}: {pair}"
+        value, first, _, verdict = _cells(result["estimates"][name], "difference")
+        yield f"{year} {RATES[metric]} {value} {first} {verdict}"
+        yield f"  {pair}"
 
 
 def _masses(result: Fields, *, verbose: bool) -> Iterator[str]:
     tables = result["tables"]
+    arms = [row for parts in tables.get("label_mass_by_year", {}).values() for row in parts.values()]
+    if not verbose and all(row["unavailable"] == row["n"] for row in arms):
+        yield f"label mass: undefined (unavailable for all {sum(row['n'] for row in arms):,} answers)"
+        return
     named = tables["label_mass_by_year"] if verbose else tables.get("label_mass", {})
     whole = {"": named} if "before" in named else named
     for label, arms in whole.items():
