@@ -5,7 +5,7 @@ As in `audits.sentence`: read off the `result` of a record, and claiming no more
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from audits.wording import estimate, undefined
@@ -14,6 +14,11 @@ Fields = Mapping[str, Any]
 Names = Mapping[str, str]
 DEPENDS = "depends_on_weights"
 TURNS = 3  # edges of a pool that the sentence names
+JOINED = (
+    ("all_interactions_negative", "every interaction negative"),
+    ("strict_reversal_everywhere", "a strict reversal everywhere"),
+)
+LOST = 3  # verdicts that do not survive, named in the sentence
 DISTANCE = {"energy": "energy distance", "ks": "Kolmogorov-Smirnov"}
 
 
@@ -53,20 +58,41 @@ def _pool(result: Fields, names: Names) -> str:
 
 def _mixture(result: Fields, names: Names) -> str:
     rows = {row["of"]: row for row in result["tables"]["survival"]}
-    value = result["estimates"]["interaction"]
-    if value["value"] is None:
-        return f"The interaction is {undefined(value['reason'])}."
-    said = [_survival("the mean interaction", rows["interaction"])]
-    reversal = rows["strict_mean_reversal"]
-    if reversal["under"]["cohort"] is False:
-        others = [w for w, holds in reversal["under"].items() if holds]
-        found = (
-            f"is supported only under {' and '.join(others)} weights" if others else "is supported under none"
-        )
-        said.append(f"a strict reversal of {names['ref']} and {names['alt']} {found}")
+    reasons = {fields.get("reason") for fields in result["estimates"].values()}
+    if reasons == {"empty_cohort"}:
+        return f"What survives reweighting is {undefined('empty_cohort')}."
+    if "strict_mean_reversal" in rows:
+        said = [_survival("the mean interaction", rows["interaction"])]
+        pair = f"strict reversal of {names['ref']} and {names['alt']}"
+        said.append(_joint(f"a {pair}", f"the {pair}", rows["strict_mean_reversal"]))
     else:
-        said.append(_survival(f"the strict reversal of {names['ref']} and {names['alt']}", reversal))
-    return f"{_capital('; '.join(said))}; the weights are post hoc."
+        said = [_counted(list(rows.values()))]
+        said += [_joint(words, words, rows[name]) for name, words in JOINED if name in rows]
+    post_hoc = any(limit["id"] == "post-hoc-weights" for limit in result["limits"])
+    weights = "post hoc" if post_hoc else "those declared ahead"
+    return f"{_capital('; '.join(said))}; the weights are {weights}."
+
+
+def _joint(open_words: str, words: str, row: Fields) -> str:
+    """Whether a conjunction survives, or under which weights alone it is supported."""
+    if row["under"]["cohort"] is not False:
+        return _survival(words, row)
+    others = [weighting for weighting, holds in row["under"].items() if holds]
+    found = f"only under {' and '.join(others)} weights" if others else "under none"
+    return f"{open_words} is supported {found}"
+
+
+def _counted(rows: Sequence[Fields]) -> str:
+    """How many strict verdicts survive, and the first of those that do not."""
+    strict = [row for row in rows if isinstance(row["under"]["cohort"], str) and row["survives"] is not None]
+    lost = [row for row in strict if not row["survives"]]
+    said = (
+        f"of {len(strict)} strict verdicts under cohort weights {len(strict) - len(lost)} survive reweighting"
+    )
+    if not lost:
+        return said
+    more = f" and {len(lost) - LOST} more" if len(lost) > LOST else ""
+    return f"{said}, not {', '.join(row['of'] for row in lost[:LOST])}{more}"
 
 
 def _survival(what: str, row: Fields) -> str:

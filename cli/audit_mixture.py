@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli import audit_words as words
+from cli import state
 from cli.audit_run import Options, Report, perform
 from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
@@ -27,9 +29,13 @@ def register(app: typer.Typer) -> None:
 
 def mixture(
     ref: Annotated[
-        str, typer.Option(metavar=ARM, help="Reference arm; SOURCE is own, before, after or donor.")
-    ],
-    alt: Annotated[str, typer.Option(metavar=ARM, help="The arm compared with it.")],
+        str | None, typer.Option(metavar=ARM, help="Reference arm; SOURCE is own, before, after or donor.")
+    ] = None,
+    alt: Annotated[str | None, typer.Option(metavar=ARM, help="The arm compared with it.")] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(metavar="RECORD", help="Reweight this logged audit (face, cube, bridge, ...) instead."),
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(metavar="A=0.5,B=0.5", help="Weights of target types; one not named weighs nothing."),
@@ -58,22 +64,47 @@ def mixture(
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
-        from audits.arms import parse_arm
-        from audits.mixture import mixture as run
         from audits.weights import parse_weights
         from cli import audit_options as options
 
+        asked: dict[str, Any] = {
+            "weights": None if weights is None else parse_weights(weights),
+            "target_types": options.names(target_types, "--target-types"),
+            "progress": progress,
+        }
+        if of is not None:
+            return _of_record(snapshot, of, given, asked, ref or alt)
+        if ref is None or alt is None:
+            raise UsageError("nothing to reweight", expected="--ref and --alt, or --of RECORD")
+        from audits.arms import parse_arm
+        from audits.mixture import mixture as run
+
         arms = [parse_arm(ref, snapshot, "--ref"), parse_arm(alt, snapshot, "--alt")]
-        return run(
-            snapshot,
-            *arms,
-            weights=None if weights is None else parse_weights(weights),
-            target_types=options.names(target_types, "--target-types"),
-            progress=progress,
-            **given.terms([arm.channel for arm in arms], snapshot),
-        ).audit
+        terms = given.terms([arm.channel for arm in arms], snapshot)
+        return run(snapshot, arms[0], arms[1], **asked, **terms).audit
 
     perform(given, audit, as_json=as_json, verbose=verbose)
+
+
+def _of_record(
+    snapshot: Snapshot, record: str, given: Options, asked: dict[str, Any], arm: str | None
+) -> AuditResult:
+    """Reweight what a logged audit estimates; its record says of which entries."""
+    from audits.design import parse
+    from audits.mixture import reweigh
+    from ledger.records import logged_record
+
+    if arm is not None or given.where or given.acquisition:
+        raise UsageError(
+            "the record says which entries are meant",
+            expected="--of without --ref, --alt, --where and --acquisition",
+            where="--of",
+        )
+    stated: Any = logged_record(state.find_home(), record, at=snapshot.size).predicate["result"]
+    design = parse({k: v for k, v in stated["design"].items() if k != "plan"}, snapshot.book)
+    if design is None:
+        raise UsageError("the record is of another version of this program", got=record[:80], where="--of")
+    return reweigh(snapshot, design, **asked, resamples=given.resamples, seed=given.seed).audit
 
 
 def redundancy(

@@ -11,6 +11,7 @@ from contracts.findings import shown
 
 ID = 24  # characters of an acquisition's or type's name
 LISTED = 6  # rows of a table on the first screen
+SURVIVAL, CONJUNCTIONS = 7, 2  # verdicts and conjunctions on the first screen of a mixture
 DISTANCE = {"energy": "energy", "ks": "Kolmogorov-Smirnov"}
 
 
@@ -64,15 +65,19 @@ def _pool(result: Fields, verbose: bool) -> None:
 
 def _mixture(result: Fields, verbose: bool) -> None:
     """Each estimate under each weighting, and which verdicts survive."""
-    wanted = ("interaction", "interaction@equal-target", "interaction@user")
-    estimates(result, {name: name for name in (result["estimates"] if verbose else wanted)})
     rows = result["tables"]["survival"]
+    wanted = ("interaction", "interaction@equal-target", "interaction@user")
+    if verbose or wanted[0] in result["estimates"]:
+        estimates(result, {name: name for name in (result["estimates"] if verbose else wanted)})
     weightings = list(rows[0]["under"])
     grid = [
         (row["of"], *(_verdict(row["under"][w]) for w in weightings), _survives(row["survives"]))
         for row in rows
     ]
-    render.console().print(render.table(["verdict of", *weightings, "survives"], grid))
+    kept = grid if verbose else grid[:SURVIVAL] + grid[SURVIVAL:][-CONJUNCTIONS:]
+    render.console().print(render.table(["verdict of", *weightings, "survives"], kept))
+    if len(kept) < len(grid):
+        line(f"and {render.plural(len(grid) - len(kept), 'more verdict')}; see --verbose")
     signs = ", ".join(
         f"{name} {sign or 'not computed'}" for name, sign in result["verdicts"]["every_mixture"].items()
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from contracts.canonical import canonical
 from contracts.digest import sha256_digest
-from contracts.errors import MalformedError, TamperError, UnknownKeyError
+from contracts.errors import MalformedError, TamperError, UnknownKeyError, UsageError
 from ledger import envelope, heads, lock, log
 from ledger import statement as statements
 from ledger.event_types import AuditEvent
@@ -24,6 +24,7 @@ from ledger.objects import Objects, record_name
 from ledger.statement import Statement, Subject
 from ledger.trust import Role
 
+SHORTEST = 8  # hex digits that name a record
 REVOCABLE = ("audit", "record")
 
 
@@ -101,6 +102,22 @@ def _signers(role: Role, keys: Sequence[SigningKey]) -> list[SigningKey]:
             next_step="name their private keys in LEDGER_AUDITOR_KEY, or run with --no-record",
         )  # fmt: skip
     return list(found.values())
+
+
+def logged_record(home: Home, text: str, *, at: int) -> Statement:
+    """The statement of the audit among the first `at` events whose record id begins as `text` does."""
+    with Index.open(home) as index:
+        digits = text.removeprefix("sha256:")
+        found = [r for r in index.records(at) if r.record.removeprefix("sha256:").startswith(digits)]
+        if len(found) != 1 or len(digits) < SHORTEST:
+            raise UsageError(
+                "no audit record has this id" if not found else "several audit records have such an id",
+                code="unknown-record" if not found else "ambiguous-record",
+                expected=f"a record id, at least {SHORTEST} hex digits",
+                got=ascii(text[:80])[1:-1],
+                next_step="see `ledger log`",
+            )
+        return statements.parse(envelope.parse(_read(home.objects, found[0])).payload)
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from audits import mixture, transport
+from audits import bridge, mixture, pool, transport
+from audits.bridge_vertices import Vertex
+from audits.design import Design
+from audits.design import parse as parse_design
+from audits.mixture import reweigh
 from audits.recompute import recompute
 from audits.record import statement
 from audits.results import Audited
 from contracts.errors import UsageError
+from ledger.snapshot import Snapshot
 from ledger.statement import parse
 from tests.audits.cohorts import Face, Ledger, gains, new_ledger, noisy, rows
 
@@ -39,6 +45,13 @@ def ingested(folder: Path, faces: dict[tuple[str, int], Face]) -> Ledger:
 def run(ledger: Ledger, **options: Any) -> Audited:
     options.setdefault("resamples", FEW)
     return mixture(ledger.snapshot(), "direct", "generated", **options)
+
+
+def design_of(found: Audited, snapshot: Snapshot) -> Design:
+    """The design of a result as its record would give it back."""
+    made = parse_design(json.loads(found.audit.result_bytes)["design"], snapshot.book)
+    assert made is not None
+    return made
 
 
 def survival(found: Audited) -> dict[str, Any]:
@@ -100,7 +113,6 @@ def test_a_type_without_weight_is_counted(tmp_path: Path) -> None:
 
 def test_it_is_post_hoc_and_says_so(tmp_path: Path) -> None:
     found = run(ingested(tmp_path, noisy()))
-    assert found.result["verdicts"]["prespecified"] is False
     assert "post-hoc-weights" in [limit["id"] for limit in found.result["limits"]]
     assert found.sentence.endswith("the weights are post hoc.")
 
@@ -109,7 +121,7 @@ def test_an_empty_cohort_is_undefined(tmp_path: Path) -> None:
     found = run(ingested(tmp_path, noisy()), where={"target": ["Z"]}, weights={"A": 1})
     assert found.audit.shortfall is not None
     assert {fields["reason"] for fields in found.estimates.values()} == {"empty_cohort"}
-    assert found.sentence == "The interaction is undefined (no complete transition)."
+    assert found.sentence == "What survives reweighting is undefined (no complete transition)."
 
 
 def test_more_than_twenty_types_are_not_weighed(tmp_path: Path) -> None:
@@ -121,6 +133,30 @@ def test_more_than_twenty_types_are_not_weighed(tmp_path: Path) -> None:
         "gain.alt": None,
         "interaction": None,
     }
+
+
+def test_a_bridge_is_reweighted_with_its_conjunctions(tmp_path: Path) -> None:
+    snapshot = ingested(tmp_path, by_target((1.0, -1.0), (-2.0, -1.0))).snapshot()
+    channels = [snapshot.book.resolve(name) for name in ("direct", "generated")]
+    vertices = [Vertex("P", *channels), Vertex("Q")]
+    asked = design_of(bridge(snapshot, vertices, resamples=FEW), snapshot)
+    found = reweigh(snapshot, asked, resamples=FEW)
+    rows_ = survival(found)
+    assert rows_["all_interactions_negative"]["survives"] is True
+    assert rows_["strict_reversal_everywhere"]["survives"] is False
+    assert rows_["P.gain.alt"]["survives"] is True
+    assert found.estimates["P.gain.ref@equal-target"]["value"] == -0.5
+    assert "every interaction negative is supported under cohort weights and survives" in found.sentence
+    assert "a strict reversal everywhere is supported under cohort weights and does not" in found.sentence
+    kept = statement(found.audit, versions={}, time="2026-01-01T00:00:00Z").to_bytes()
+    assert recompute(snapshot, parse(kept)) == found.audit.result_bytes
+
+
+def test_an_audit_without_means_over_targets_is_refused(tmp_path: Path) -> None:
+    snapshot = ingested(tmp_path, noisy(3, 1)).snapshot()
+    design = design_of(pool(snapshot, ["direct", "generated"], resamples=FEW), snapshot)
+    with pytest.raises(UsageError):
+        reweigh(snapshot, design)
 
 
 def test_weights_of_nothing_are_refused(tmp_path: Path) -> None:

@@ -145,6 +145,18 @@ def test_a_pool_says_where_its_sign_turns_and_takes_weights_by_name(command: Com
     assert f"turn at weight {edge['turns_at']:.3f} of generated" in found.json["sentence"]
 
 
+def test_a_logged_audit_is_reweighted_by_its_record(command: Command) -> None:
+    record = command("audit", "transport", *PAIR, *FEW, "--json").json["record"]
+    found = command.audit("mixture", "--of", record[:20], "--weights", "A=0.5,B=0.5", "--json")
+    assert found.code == 0, found.out
+    asked = command.audit(*KINDS[2], "--json")
+    assert found.result["estimates"] == asked.result["estimates"]
+    assert found.result["design"]["options"]["of"] == "transport"
+    assert command("verify", "--full").code == 0
+    for words in (("--of", "0" * 16), ("--of", record, "--where", "target=A"), ("--of", record, *PAIR), ()):
+        assert command.audit("mixture", *words).code == 2
+
+
 @pytest.mark.parametrize(
     "words",
     [
