@@ -95,6 +95,8 @@ def _flow(result: Fields) -> Iterator[str]:
     broken = ", ".join(f"{n:,} break {rule}" for rule, n in provenance["entries_out"].items() if n)
     if broken:
         yield f"entries kept out, of {provenance['entries_in']:,}: {broken}"
+    levels = provenance["entries_by_level"].items()
+    yield "entries by level: " + ", ".join(f"{count:,} {level}" for level, count in levels)
 
 
 def _first(examples: Sequence[str]) -> str:

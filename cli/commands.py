@@ -7,17 +7,35 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Add every command and group to the application, in the order of the help page."""
-    from cli import audit, bundles, channels, demo, entries, home, ingest, jev, keys, report, verify
+    from cli import (
+        attest,
+        audit,
+        bundles,
+        channels,
+        demo,
+        entries,
+        home,
+        ingest,
+        jev,
+        keys,
+        plans,
+        report,
+        revoke,
+        verify,
+    )
 
     home.register(app)
     app.add_typer(channels.app, name="channel")
     app.add_typer(channels.acquisitions, name="acquisition")
     ingest.register(app)
+    app.add_typer(plans.app, name="plan")
     app.add_typer(audit.app, name="audit")
     report.register(app)
     entries.register(app)
     verify.register(app)
     bundles.register(app)
+    app.add_typer(attest.app, name="attest")
+    app.add_typer(revoke.app, name="revoke")
     app.add_typer(keys.app, name="key")
     app.add_typer(jev.app, name="jev")
     demo.register(app)

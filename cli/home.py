@@ -1,4 +1,4 @@
-"""`ledger init`, `status`, `log`, `repair`, `rebuild` and `revoke`: the home and its log."""
+"""`ledger init`, `status`, `log`, `repair` and `rebuild`: the home and its log."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from cli import render, state
 from cli.words import JsonOption, KeyOption, PublicKeyOption, TrustFirstOption, WaitOption
 from contracts.errors import UsageError
 
-revoke_app = typer.Typer(no_args_is_help=True, help="Take something out of later audits; nothing is deleted.")
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands about the home itself."""
@@ -21,7 +19,6 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: ledger log --limit 5")(log)
     app.command(epilog="Example: ledger repair")(repair)
     app.command(epilog="Example: ledger rebuild")(rebuild)
-    app.add_typer(revoke_app, name="revoke")
 
 
 def init(
@@ -202,38 +199,3 @@ def rebuild(
         render.say(f"the old catalog is kept as {made.kept}")
     for name in made.left_out:
         render.say(f"left out, not a prefix of the log: {name}")
-
-
-@revoke_app.command(
-    "acquisition", epilog='Example: ledger revoke acquisition main-1 --reason "wrong prompt file"'
-)
-def revoke_acquisition(
-    acquisition: Annotated[
-        str, typer.Argument(metavar="ID", help="An acquisition, as `acquisition list` shows it.")
-    ],
-    reason: Annotated[str, typer.Option(help="Why; it stands in the log for good.")],
-    key: KeyOption = None,
-    wait: WaitOption = 5.0,
-    as_json: JsonOption = False,
-) -> None:
-    """Leave an acquisition out of every later audit, which will count it."""
-    from ledger.home import signing_key
-    from ledger.revocations import revoke_acquisition as revoke
-
-    home = state.find_home()
-    done = revoke(home, signing_key(home, key), acquisition, reason, wait=wait)
-    if as_json:
-        render.emit_json(
-            {
-                "acquisition": acquisition,
-                "event": done.event,
-                "reason": done.reason,
-                "new": done.new,
-                "size": done.commit.size,
-            }
-        )
-    elif done.new:
-        render.say(f"acquisition {acquisition} is revoked by event {done.event}")
-        render.say("its entries stay; later audits leave them out and count them")
-    else:
-        render.say(f"acquisition {acquisition} was revoked already, by event {done.event}: {done.reason}")

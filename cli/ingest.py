@@ -45,6 +45,13 @@ def ingest(
     template: Annotated[
         str | None, typer.Option(help="Print a small valid file of this kind (transport or jev) and stop.")
     ] = None,
+    attestation: Annotated[
+        list[Path] | None,
+        typer.Option(help="A collector's attestation of an acquisition in these files; repeatable."),
+    ] = None,
+    supersedes: Annotated[
+        str | None, typer.Option(help="The acquisition that the new ones of this call correct.")
+    ] = None,
     key: KeyOption = None,
     wait: WaitOption = 5.0,
     as_json: JsonOption = False,
@@ -65,13 +72,16 @@ def ingest(
     if format_ not in FORMATS:
         raise UsageError("unknown format", expected=" | ".join(FORMATS), got=format_)
     from audits.statistics import label_mass
+    from cli.attest import read
     from contracts.errors import ContractError
     from ledger.home import signing_key
     from ledger.ingest import ingest as run
+    from ledger.ingest_extras import Extras
     from ledger.receipt import RefusedCallError
 
     home = state.find_home()
     signer = None if dry_run else signing_key(home, key)
+    extras = Extras(tuple(read(path) for path in attestation or ()), supersedes)
     try:
         with render.progress() as progress:
             receipt = run(
@@ -84,6 +94,7 @@ def ingest(
                 strict=strict,
                 dry_run=dry_run,
                 labels=label_mass,
+                extras=extras,
                 wait=wait,
                 progress=progress,
             )
@@ -152,6 +163,8 @@ def _tell(receipt: Receipt) -> None:
     for segment in receipt.segments:
         size = "" if segment.rows is None else f"{render.plural(segment.rows, 'entry', 'entries')}, "
         render.say(f"segment   {size}root {render.short(segment.root, 16)}")
+    for each in receipt.attestations:
+        render.say(f"attested  acquisition {each.acquisition}, event {each.event}")
     for warning in receipt.warnings:
         render.say(f"warning: {warning}", stderr=True)
     if receipt.refused_sides:

@@ -30,10 +30,9 @@ def root(digests: Iterable[bytes]) -> DigestRoot | None:
     return DigestRoot(len(ordered), "sha256:" + tree.root([tree.leaf_hash(one) for one in ordered]).hex())
 
 
-def of_table(table: pa.Table, acquisition: str, column: str) -> DigestRoot | None:
-    """The root over a digest column of canonical rows, for one acquisition."""
-    mine = table.filter(pa.compute.equal(table["acquisition_id"].cast(pa.string()), acquisition))
-    return root(value for value in mine[column].unique().to_pylist() if value is not None)
+def of_table(rows: pa.Table, column: str) -> DigestRoot | None:
+    """The root over a digest column of canonical rows."""
+    return root(value for value in rows[column].unique().to_pylist() if value is not None)
 
 
 class Collected:

@@ -20,13 +20,16 @@ from ledger.event_types import ScopeRows
 from ledger.home import Home
 from ledger.index_rows import (
     AcquisitionRow,
+    AttestationRow,
     ChannelRow,
     EventRow,
     HeadRow,
+    PlanRow,
     RecordRow,
     RefusalRow,
     RevocationRow,
     SegmentRow,
+    read_plan,
     read_refusal,
     read_refused,
     read_segment,
@@ -37,10 +40,12 @@ from migrations.append_only import TABLES, triggers
 
 __all__ = [
     "AcquisitionRow",
+    "AttestationRow",
     "ChannelRow",
     "EventRow",
     "HeadRow",
     "Index",
+    "PlanRow",
     "RecordRow",
     "RefusalRow",
     "RefusedRow",
@@ -162,7 +167,8 @@ class Index:
     def acquisitions(self, at: int | None = None) -> tuple[AcquisitionRow, ...]:
         """The acquisitions, in the order of their first sight."""
         found = self._rows(
-            "SELECT event, id, kind FROM acquisition WHERE event < ? ORDER BY event", self._limit(at)
+            "SELECT event, id, kind, supersedes FROM acquisition WHERE event < ? ORDER BY event",
+            self._limit(at),
         )
         return tuple(AcquisitionRow(*row) for row in found)
 
@@ -252,6 +258,21 @@ class Index:
             self._limit(at),
         )
         return tuple(RecordRow(*row) for row in found)
+
+    def plans(self, at: int | None = None) -> tuple[PlanRow, ...]:
+        """The plans in the order of the log."""
+        found = self._rows(
+            "SELECT event, id, digest, plan FROM plan WHERE event < ? ORDER BY event", self._limit(at)
+        )
+        return tuple(read_plan(*row) for row in found)
+
+    def attestations(self, at: int | None = None) -> tuple[AttestationRow, ...]:
+        """The logged attestations in the order of the log."""
+        found = self._rows(
+            "SELECT event, kind, subject, statement FROM attestation WHERE event < ? ORDER BY event",
+            self._limit(at),
+        )
+        return tuple(AttestationRow(*row) for row in found)
 
     def revocations(self, at: int | None = None) -> tuple[RevocationRow, ...]:
         """The revocations in the order of the log."""

@@ -49,11 +49,22 @@ class ChannelRow:
 
 @dataclass(frozen=True, slots=True)
 class AcquisitionRow:
-    """An acquisition and the kind of its entries."""
+    """An acquisition, the kind of its entries, and the one it corrects."""
 
     event: int
     id: str
     kind: str
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttestationRow:
+    """A signed statement about a subject, by the digest of its envelope."""
+
+    event: int
+    kind: str
+    subject: str
+    statement: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,24 @@ class RevocationRow:
     target_id: str
     reason: str
     time: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A design declared under a name: the digest of the plan, and the plan itself."""
+
+    event: int
+    id: str
+    digest: str
+    plan: Mapping[str, Any]
+
+
+def read_plan(event: int, name: str, digest: str, text: str) -> PlanRow:
+    """A plan from its columns."""
+    plan = parse(text.encode(), whole_floats=True)
+    if not isinstance(plan, dict):
+        raise MalformedError("a plan is not an object", where=f"plan {name}")
+    return PlanRow(event, name, digest, plan)
 
 
 def read_segment(row: Sequence[Any], scope: tuple[ScopeRows, ...]) -> SegmentRow:

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Protocol
 from contracts.channel import ChannelBook
 from contracts.errors import UsageError
 from ledger import lock
-from ledger.event_types import Event, RefusalEvent, SegmentEvent
+from ledger.event_types import AttestationEvent, Event, RefusalEvent, SegmentEvent
 from ledger.home import Home
 from ledger.index import Index
+from ledger.ingest_extras import Bringing, Extras
 from ledger.objects import refusal_index_name, refusal_rows_name
-from ledger.receipt import Receipt, RefusalReceipt, SegmentReceipt
+from ledger.receipt import AttestationReceipt, Receipt, RefusalReceipt, SegmentReceipt
 from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage
 
@@ -53,7 +54,7 @@ class Options:
     labels: LabelReader | None = None
 
 
-class Call(Protocol):
+class Call(Bringing, Protocol):
     """The rows of one call, read and judged one by one."""
 
     def prepare(self, key: SigningKey | None) -> Prepared:
@@ -69,6 +70,9 @@ def quiet(_phase: str, _done: int, _total: int) -> None:
     """Tells nobody how far it is."""
 
 
+NOTHING_BESIDE = Extras()
+
+
 def ingest(
     home: Home,
     paths: Sequence[str | Path],
@@ -80,6 +84,7 @@ def ingest(
     strict: bool = False,
     dry_run: bool = False,
     labels: LabelReader | None = None,
+    extras: Extras = NOTHING_BESIDE,
     wait: float = lock.WAIT,
     progress: Progress = quiet,
 ) -> Receipt:
@@ -88,7 +93,7 @@ def ingest(
     `kind` is told from the columns when None; for the rest see Options. RefusedCallError when rows are not
     canonical, contradict an entry, or anything is refused and the call is strict; nothing is written then.
     A dry run needs no `key` and ends the same way as the real one. `wait` is how many seconds another writer
-    may take. `progress` hears the phases read (files), write (rows) and log.
+    may take. `extras` come beside the files. `progress` hears the phases read (files), write (rows) and log.
     """
     with Index.open(home) as index:
         book = index.channels()
@@ -96,8 +101,10 @@ def ingest(
     read = _KINDS[_one_kind(staged, kind)]
     call = read(home, staged, book, Options(channel, acquisition, strict, dry_run, labels), progress)
     del staged
+    if extras:
+        extras.check(home, call, None if key is None else key.public)
     size, events, receipt = call.prepare(key)
-    if dry_run or not events:
+    if dry_run or not (events or extras):
         return receipt
     assert key is not None, "only a dry run needs no key"
     from ledger import log
@@ -106,6 +113,7 @@ def ingest(
         nonlocal events, receipt
         if _overtaken(transaction, size):
             _, events, receipt = call.prepare(key)
+        events = extras.events(home, events, transaction.index)
         return events
 
     progress("log", 0, 1)
@@ -172,16 +180,20 @@ def _placed(receipt: Receipt, events: Sequence[Event], commit: Commit) -> Receip
     """The receipt with the places of its events in the log."""
     written: list[SegmentReceipt] = []
     refusal: RefusalReceipt | None = None
+    attested: list[AttestationReceipt] = []
     for place, event in enumerate(events, commit.first_index):
         if isinstance(event, SegmentEvent):
             written.append(SegmentReceipt(event.root, event.rows, event.file, place))
         elif isinstance(event, RefusalEvent):
             rows_name, index_name = refusal_rows_name(event.file), refusal_index_name(event.index)
             refusal = RefusalReceipt(event.sides, event.rows, rows_name, index_name, place)
+        elif isinstance(event, AttestationEvent):
+            attested.append(AttestationReceipt(event.subject, event.statement, place))
     return replace(
         receipt,
         segments=tuple(written),
         refusal=refusal,
+        attestations=tuple(attested),
         head=(commit.size, commit.root),
         warnings=commit.warnings,
     )

@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from contracts.channel import ChannelBook
@@ -23,6 +24,7 @@ from ledger.event_types import AcquisitionEvent, Event, Source
 from ledger.home import Home
 from ledger.index import Index
 from ledger.ingest import Options, Prepared, Progress
+from ledger.ingest_extras import Brought
 from ledger.ingest_store import segment_event
 from ledger.keys import SigningKey
 from ledger.reading import Reading
@@ -66,6 +68,13 @@ class PredictionsCall:
         for schema, table in tables:
             made += self._store(table, schema)
         return head.row.size, tuple(made), receipt
+
+    def brought(self, acquisition: str) -> Brought:
+        """See `ledger.ingest_extras.Bringing`; of predictions the files alone are compared."""
+        named = self.predictions.text["acquisition_id"]
+        wanted = np.array([value == acquisition for value in named.values.to_pylist()], bool)
+        used = np.unique(self.predictions.file[named.rows_of(wanted)]).tolist()
+        return Brought(frozenset(self.sources[i].digest for i in used), None, None)
 
     def _judge(self, reading: Reading) -> JevAdmission:
         """The group rules, beside what the ledger has of the same acquisitions."""

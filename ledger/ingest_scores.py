@@ -12,18 +12,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from contracts.admission import Admission, judge
 from contracts.channel import ChannelBook
 from contracts.rows import RowResult, canonicalise
 from contracts.schema import TRANSPORT
 from contracts.source_table import SourceTable
-from ledger import heads
+from ledger import attested_rows, heads
 from ledger.event_types import Source
 from ledger.existing import candidate_sets, concerned, entries_of
 from ledger.home import Home
 from ledger.index import Index
 from ledger.ingest import Options, Prepared, Progress
+from ledger.ingest_extras import Brought
 from ledger.ingest_store import NewRows, roots, store
 from ledger.keys import SigningKey
 from ledger.reading import Reading
@@ -62,6 +64,16 @@ class ScoresCall:
         new = NewRows(admission.admitted, refused, sides)
         made = store(self.home.objects, new, self.sources, known, self.progress) if new else ()
         return size, made, replace(receipt, head=(size, head.row.root))
+
+    def brought(self, acquisition: str) -> Brought:
+        """See `ledger.ingest_extras.Bringing`."""
+        table = self.rows.table
+        mine = table.filter(pc.equal(table["acquisition_id"].cast(pa.string()), acquisition))
+        files = frozenset(self.sources[i].digest for i in mine["source_file"].unique().to_pylist())
+        requests, responses = (
+            attested_rows.of_table(mine, name) for name in ("request_hash", "response_hash")
+        )
+        return Brought(files, requests, responses)
 
     def _judge(self, reading: Reading) -> Admission:
         """The set rules over the rows, beside everything the ledger has that they speak about."""

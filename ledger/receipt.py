@@ -35,6 +35,15 @@ class RefusalReceipt:
 
 
 @dataclass(frozen=True)
+class AttestationReceipt:
+    """An attestation that was matched and logged beside the files."""
+
+    acquisition: str
+    statement: str
+    event: int
+
+
+@dataclass(frozen=True)
 class Receipt:
     """The outcome of one call.
 
@@ -62,6 +71,7 @@ class Receipt:
     missing_digests: Mapping[str, tuple[str, ...]] | None = None
     warnings: tuple[str, ...] = ()
     hint: str | None = None
+    attestations: tuple[AttestationReceipt, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -87,6 +97,7 @@ class Receipt:
             "sources": [dict(vars(source)) for source in self.sources],
             "ignored_columns": list(self.ignored),
             "missing_digests": {name: list(files) for name, files in (self.missing_digests or {}).items()},
+            "attestations": [dict(vars(each)) for each in self.attestations],
             "findings": to_json(self.findings),
             "warnings": list(self.warnings),
             "hint": self.hint,

@@ -25,7 +25,7 @@ from ledger.problems import Problem, Problems
 from ledger.verify_catalog import CATALOG, Named, check_file, check_rows, reading
 from ledger.verify_log import Log, check_heads, check_published
 from ledger.verify_objects import check_objects, check_strays
-from ledger.verify_records import check_records
+from ledger.verify_records import check_attestations, check_records
 from ledger.vkey import parse_vkey
 
 ATTEMPTS = 4
@@ -91,7 +91,8 @@ def verify(
     5. The published files (checkpoint, heads, tiles, entry bundles) hold the same log.
     6. Every object that an event names is there with its digest.
     7. Every change of keys and policy was signed by those who could make it then. Every record is signed by
-       those who could sign audits then, and holds the result and design its event says.
+       those who could sign audits then, and holds the result and design its event says; every attestation
+       is signed by those who could sign it then, and is about what its event says.
     8. Full only: every segment decodes, its pages lead to its root, its rows are in order, each once,
        as the event describes them, and meet the contract that admitted them.
     9. Full only: every audit gives the same result, byte for byte, when it is computed again.
@@ -153,6 +154,7 @@ class _Run:
         self.sizes = check_objects(found, objects, named, self._phase("objects", len(named.objects)))  # 6
         with found.guard("signature", CATALOG):
             trust = trusts.history(named.trust)  # 7
+            check_attestations(found, objects, named, self.sizes, trust)
             self.audits = check_records(found, objects, named, self.sizes, trust)
         self.counts = {
             "events": size,
@@ -160,6 +162,7 @@ class _Run:
             "segments": sum(event.type == "segment" for _, event in named.stored),
             "entries": sum(event.rows for _, event in named.stored if event.type == "segment"),
             "records": len(named.audits),
+            "attestations": len(named.attestations),
             "objects": len(named.objects),
             "bytes": sum(self.sizes.values()),
         }

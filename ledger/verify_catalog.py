@@ -12,6 +12,7 @@ from contracts.errors import LedgerError, StorageError, TamperError
 from ledger import derive, events, seal
 from ledger.catalog_file import catalog_error, open_readonly
 from ledger.event_types import (
+    AttestationEvent,
     AuditEvent,
     Event,
     KeyChangeEvent,
@@ -44,6 +45,7 @@ class Named:
     objects: dict[str, int] = field(default_factory=dict)
     stored: list[tuple[int, SegmentEvent | RefusalEvent]] = field(default_factory=list)
     audits: list[tuple[int, AuditEvent]] = field(default_factory=list)
+    attestations: list[tuple[int, AttestationEvent]] = field(default_factory=list)
     trust: list[tuple[int, Event]] = field(default_factory=list)
 
     def take(self, index: int, event: Event) -> None:
@@ -54,6 +56,8 @@ class Named:
             self.stored.append((index, event))
         elif isinstance(event, AuditEvent):
             self.audits.append((index, event))
+        elif isinstance(event, AttestationEvent):
+            self.attestations.append((index, event))
         elif isinstance(event, KeyEvent | KeyChangeEvent | PolicyEvent):
             self.trust.append((index, event))
 

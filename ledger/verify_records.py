@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from contracts.canonical import canonical
 from contracts.digest import sha256_digest
 from contracts.errors import LedgerError, TamperError
-from ledger import envelope, statement
+from ledger import attestations, envelope, statement
 from ledger.event_types import AuditEvent
-from ledger.objects import Objects, record_name
+from ledger.objects import Objects, attestation_name, record_name
 from ledger.problems import Problems
 from ledger.trust import Role, TrustHistory
 from ledger.verify_catalog import Named
@@ -29,6 +29,18 @@ def check_records(
                 checked_payload(objects.read(name, limit=envelope.MAX_ENVELOPE), audit, signers)
                 good.append((index, audit))
     return good
+
+
+def check_attestations(
+    found: Problems, objects: Objects, named: Named, whole: Collection[str], trust: TrustHistory
+) -> None:
+    """The envelope of every attestation whose file is `whole`: by whom it is signed, and what it is about."""
+    for index, event in named.attestations:
+        name = attestation_name(event.statement)
+        if name in whole:
+            with found.guard("record", f"{OBJECTS}/{name}", f"event {index}"):
+                data = objects.read(name, limit=attestations.MAX_ATTESTATION)
+                attestations.checked(data, event, trust.before(index))
 
 
 def recompute_records(

@@ -1,0 +1,201 @@
+"""`ledger attest`: signed statements by those who were there, for a ledger to match and keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli import render, state
+from cli.words import JsonOption, KeyOption, PublicKeyOption, TrustFirstOption, WaitOption
+from contracts.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from ledger.attestations import Received
+    from ledger.statement import Statement
+
+app = typer.Typer(no_args_is_help=True, help="Sign what was run, and by which model; log what others signed.")
+
+SignOption = Annotated[
+    list[str] | None,
+    typer.Option("--sign-with", help="Private key of the role (default: the key of the heads); repeatable."),
+]
+AttestationOutput = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the attestation here instead of logging it.")
+]
+
+
+@app.command(
+    epilog="Example: ledger attest acquisition main-1 scores.parquet --sign-with anna.pem -o main-1.json"
+)
+def acquisition(
+    name: Annotated[str, typer.Argument(metavar="ID", help="The acquisition, as the files name it.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Every file with rows of it, as they will be ingested.")
+    ],
+    tool: Annotated[
+        list[str] | None, typer.Option(help="NAME=VERSION of a program that was used; repeatable.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="When it began, RFC 3339 in UTC: 2026-09-28T10:00:00Z.")
+    ] = None,
+    end: Annotated[str | None, typer.Option(help="When it ended.")] = None,
+    gold_isolated: Annotated[
+        bool | None,
+        typer.Option(
+            "--gold-isolated/--gold-visible",
+            help="Claim that the evaluator could not, or could, see the gold; nothing is claimed otherwise.",
+        ),
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="The files have no acquisition column: all of them is this one.")
+    ] = False,
+    sign_with: SignOption = None,
+    output: AttestationOutput = None,
+    key: KeyOption = None,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Sign the digests of an acquisition's files, requests and responses; needs no ledger with --output."""
+    from ledger import attestations
+    from ledger.attested_rows import Collected
+
+    if (start is None) != (end is None):
+        raise UsageError("a time window has two ends", code="window", expected="--start and --end")
+    found = Collected(files, name, only=whole)
+    statement = attestations.of_acquisition(
+        name,
+        found.subjects,
+        rows=found.rows,
+        requests=found.requests,
+        responses=found.responses,
+        tools=_tools(tool),
+        window=None if start is None or end is None else (start, end),
+        gold_isolated=gold_isolated,
+    )
+    conclude(statement, sign_with, output, key, wait, as_json=as_json)
+
+
+@app.command("add", epilog="Example: ledger attest add main-1.json")
+def add(
+    file: Annotated[Path, typer.Argument(help="An attestation that was written with --output.")],
+    key: KeyOption = None,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Log an attestation somebody signed elsewhere; its keys need the role for it."""
+    log(read(file), key, wait, as_json=as_json)
+
+
+@app.command("list", epilog="Example: ledger attest list")
+def list_attestations(
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the attestations in the log, with whether each was revoked."""
+    from ledger.reading import reading
+
+    with reading(state.find_home(), key=state.public_key(key), trust_first=trust_first) as open_home:
+        revoked = {r.target_id for r in open_home.index.revocations() if r.target_kind == "attestation"}
+        rows = open_home.index.attestations()
+        for row in rows:
+            open_home.confirm(row.event)
+    found = [
+        {
+            "event": row.event,
+            "kind": row.kind,
+            "subject": row.subject,
+            "statement": row.statement,
+            "revoked": row.statement in revoked,
+        }
+        for row in rows
+    ]
+    if as_json:
+        render.emit_json({"attestations": found})
+        return
+    cells = [
+        [row.event, row.kind, row.subject, render.short(row.statement, 16), "revoked" if r["revoked"] else ""]
+        for row, r in zip(rows, found, strict=True)
+    ]
+    render.console().print(render.table(["event", "kind", "subject", "statement", ""], cells))
+
+
+def conclude(
+    statement: Statement,
+    sign_with: list[str] | None,
+    output: Path | None,
+    key: str | None,
+    wait: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Sign a statement; write it where that was asked for, else log it."""
+    from ledger import attestations, envelope
+    from ledger.statement import PAYLOAD_TYPE
+
+    signers = state.signers(sign_with)
+    if not signers:
+        from ledger.home import signing_key
+
+        signers = [signing_key(state.find_home(), key)]
+    data = envelope.sign(statement.to_bytes(), PAYLOAD_TYPE, signers).to_bytes()
+    received = attestations.receive(data)
+    if output is None:
+        log(received, key, wait, as_json=as_json)
+        return
+    from cli.output_file import write_whole
+
+    write_whole(output, data, "writing the attestation")
+    if as_json:
+        render.emit_json({"kind": received.said.kind, "subject": received.said.subject, "file": str(output)})
+    else:
+        render.say(f"{received.said.kind} {received.said.subject} signed: {output}")
+        if received.said.kind == attestations.ACQUISITION:
+            render.say(f"next: ledger ingest FILES --attestation {output}")
+        else:
+            render.say(f"next: ledger attest add {output}")
+
+
+def log(received: Received, key: str | None, wait: float, *, as_json: bool) -> None:
+    """Log an attestation and say where it stands."""
+    from ledger.attest_log import log_attestation
+    from ledger.home import signing_key
+
+    home = state.find_home()
+    done = log_attestation(home, signing_key(home, key), received, wait=wait)
+    said = received.said
+    if as_json:
+        told = {"kind": said.kind, "subject": said.subject, "statement": done.statement, "event": done.event}
+        render.emit_json(told | {"new": done.new, "files": len(said.files)})
+        return
+    how = "logged as" if done.new else "was logged before as"
+    render.say(f"{said.kind} {said.subject}: {render.plural(len(said.files), 'file')} attested")
+    render.say(f"{how} event {done.event}, {render.short(done.statement, 16)}")
+    for warning in done.commit.warnings:
+        render.say(f"warning: {warning}", stderr=True)
+
+
+def read(file: Path) -> Received:
+    """The attestation in a file; StorageError when it cannot be read, MalformedError when it is none."""
+    from ledger import attestations
+
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(attestations.MAX_ATTESTATION + 1)
+    except OSError as error:
+        raise StorageError("cannot be read", where=file, got=error.strerror) from error
+    return attestations.receive(data, str(file))
+
+
+def _tools(named: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in named or ():
+        name, equals, version = text.partition("=")
+        if not equals or not name or not version:
+            raise UsageError(
+                "not a tool", code="tool", expected="NAME=VERSION", got=text[:80], where="--tool"
+            )
+        found[name] = version
+    return found
