@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,35 +24,29 @@ import jev_bench
 import read_bench
 from case import Bar, Case, Measured
 
+HERE = Path(__file__).resolve().parent
 SUITES = {"ingest": ingest_bench, "read": read_bench, "jev": jev_bench}
 
 
-def measure(case: Case) -> Measured:
+def measure(case: Case, report: Path) -> Measured:
     """One run of one case; a failing command ends the benchmark with what it said."""
     if case.prepare is not None:
         case.prepare()
-    with tempfile.TemporaryFile() as said:
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            case.command, env=dict(case.environment), stdout=subprocess.DEVNULL, stderr=said
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        elapsed = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            said.seek(0)
-            sys.exit(f"{case.name}: exit {process.returncode}\n{said.read().decode(errors='replace')}")
-    per_megabyte = 1024**2 if sys.platform == "darwin" else 1024
-    return Measured(elapsed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / per_megabyte)
+    runner = [sys.executable, "-S", str(HERE / "measure.py"), str(report), *case.command]
+    done = subprocess.run(runner, env=dict(case.environment), stderr=subprocess.PIPE, check=True)
+    numbers = json.loads(report.read_text())
+    if code := numbers.pop("exit"):
+        sys.exit(f"{case.name}: exit {code}\n{done.stderr.decode(errors='replace')}")
+    return Measured(**numbers)
 
 
-def medians(cases: Sequence[Case], repeats: int) -> dict[str, Measured]:
+def medians(cases: Sequence[Case], repeats: int, report: Path) -> dict[str, Measured]:
     """Every case `repeats` times in turn: the median time and the largest size of each."""
     runs: dict[str, list[Measured]] = {case.name: [] for case in cases}
     for turn in range(repeats):
         for case in cases:
             print(f"\r{turn + 1}/{repeats} {case.name:<60}", end="", file=sys.stderr, flush=True)
-            runs[case.name].append(measure(case))
+            runs[case.name].append(measure(case, report))
     print(f"\r{'':<70}\r", end="", file=sys.stderr)
     return {name: _median(done) for name, done in runs.items()}
 
@@ -120,7 +113,7 @@ def main() -> None:
             place = Path(folder) / suite.__name__
             place.mkdir()
             cases += suite.cases(place, given.entries)
-        found = medians(cases, given.repeats)
+        found = medians(cases, given.repeats, Path(folder) / "measured.json")
     print(f"{given.entries:,} entries, medians of {given.repeats} whole processes, interleaved\n")
     bars = [bar for suite in chosen for bar in suite.BARS]
     met = report(cases, found, bars)
