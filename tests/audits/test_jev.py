@@ -1,0 +1,156 @@
+"""The audit of predictions from Python: draws by class, permuted input, several calls, designs read back."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audits import jev, jev_design
+from audits.jev_design import JevDesign
+from audits.statistics import jev as statistics
+from audits.statistics import query_cohort
+from audits.statistics.cohort import Cohort
+from audits.statistics.moments import Mean
+from audits.statistics.query_cohort import QueryCohort
+from audits.statistics.vectors import Vector
+from contracts.errors import MalformedError, UsageError
+from ledger.snapshot import Level, PredictionScope
+from tests.audits.cohorts import Ledger, new_ledger
+from tests.audits.predictions import study, take_in
+
+NAMED = {"channel": "direct", "acquisition_id": "main-1"}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return new_ledger(tmp_path)
+
+
+def design(**parts: Any) -> JevDesign:
+    return JevDesign(**{"scope": PredictionScope(), "resamples": 200, **parts})
+
+
+def means(queries: int) -> dict[str, Mean]:
+    draw = np.random.default_rng(5)
+    return {
+        name: Mean(Vector(draw.integers(-2, 3, queries) * (draw.random(queries) < 0.2), 9))
+        for name in ("a", "b", "c")
+    }
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_draws_by_class_give_the_same_bits(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = query_cohort.FEWEST + 3
+    cluster = np.arange(queries, dtype=np.int32)
+    monkeypatch.setattr(query_cohort, "PARALLEL", 1)
+    wanted = Cohort(cluster, queries, stream=2019, resamples=120).evaluate(means(queries))
+    found = QueryCohort(cluster, queries, stream=2019, resamples=120, workers=workers)
+    assert found.evaluate(means(queries)) == wanted
+
+
+def test_many_classes_fall_back_to_counting_every_query() -> None:
+    queries = query_cohort.MOST_CLASSES + 5
+    cluster = np.arange(queries, dtype=np.int32)
+    unique = {"a": Mean(Vector(np.arange(queries, dtype=np.int64), 7))}
+    wanted = Cohort(cluster, queries, resamples=20).evaluate(unique)
+    assert QueryCohort(cluster, queries, resamples=20).evaluate(unique) == wanted
+
+
+def test_small_years_are_drawn_as_they_always_were() -> None:
+    cohort = statistics.year_cohort(42, 2019, resamples=100)
+    plain = Cohort(np.arange(42, dtype=np.int32), 42, stream=2019, resamples=100)
+    assert cohort.evaluate(means(42)) == plain.evaluate(means(42))
+
+
+def results(ledger: Ledger, **parts: Any) -> bytes:
+    return jev.run(ledger.snapshot(), design(**parts)).result_bytes
+
+
+def test_calls_files_and_orders_change_no_byte_of_the_result(tmp_path: Path) -> None:
+    pairs = [
+        *study(12, flips=4, mode="joint", **NAMED),
+        *study(11, flips=1, year=2020, mode="joint", **NAMED),
+        *study(12, flips=2, mode="independent", **NAMED),
+    ]
+    mixed = list(pairs)
+    random.Random(3).shuffle(mixed)
+    found = []
+    by_mode = [[p for p in mixed if p["mode"] == mode] for mode in ("independent", "joint")]
+    for name, calls in (("one", [pairs]), ("two", [mixed]), ("three", by_mode)):
+        (tmp_path / name).mkdir()
+        ledger = new_ledger(tmp_path / name)
+        for number, call in enumerate(calls):
+            take_in(ledger, call, f"{number}.jsonl")
+        found.append(results(ledger))
+    assert found[0] == found[1] == found[2]
+
+
+def test_variants_weigh_alike_within_a_scenario(ledger: Ledger) -> None:
+    take_in(ledger, [*study(10, flips=10, variant="a", **NAMED), *study(10, variant="b", **NAMED)])
+    found = jev.run(ledger.snapshot(), design()).result
+    assert found["estimates"]["2019.strict_flip"]["value"] == pytest.approx(1 / 3 / 2 / 2)
+    assert found["flow"]["by_group"][0]["variants"] == 2
+
+
+def test_a_scenario_only_one_variant_has_cannot_be_weighed(ledger: Ledger) -> None:
+    part = [row for row in study(10, variant="a", **NAMED) if row["scenario"] != "two"]
+    take_in(ledger, [*part[:-2], *study(5, variant="b", **NAMED)])
+    short = jev.run(ledger.snapshot(), design()).shortfall
+    assert short is not None
+    assert short.code == "scenarios-uneven"
+
+
+def test_a_design_reads_back_and_another_is_refused(ledger: Ledger) -> None:
+    fingerprint = ledger.snapshot().book.resolve("direct").fingerprint
+    made = design(
+        scope=PredictionScope(
+            channels=(None, fingerprint), modes=("joint",), scenarios=("one",), require=Level.DECLARED
+        ),
+        label_order=("B", "A"),
+        threshold=0.25,
+    )
+    book = ledger.snapshot().book
+    assert jev_design.parse(json.loads(json.dumps(made.as_json())), book) == made
+    assert jev_design.parse({**made.as_json(), "method": {}}, book) is None
+    for broken in _broken(made.as_json()):
+        with pytest.raises(MalformedError):
+            jev_design.parse(broken, book)
+
+
+def _broken(value: dict[str, Any]) -> Iterator[object]:
+    yield []
+    yield {**value, "threshold": 2}
+    yield {**value, "extra": 1}
+    yield {**value, "seed": "0"}
+    yield {**value, "scope": {**value["scope"], "channels": ["blake3:" + "0" * 64]}}
+
+
+@pytest.mark.parametrize(
+    "parts", [{"threshold": -0.1}, {"resamples": 1}, {"seed": -1}, {"label_order": ("a", "a")}]
+)
+def test_what_a_design_cannot_be(parts: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        design(**parts)
+
+
+def test_a_revoked_acquisition_leaves_the_cohort(ledger: Ledger) -> None:
+    from ledger import log
+    from ledger.event_types import RevocationEvent
+
+    take_in(ledger, study(10, **NAMED))
+    log.commit(
+        ledger.home,
+        ledger.key,
+        lambda _: [RevocationEvent("acquisition", "main-1", "wrong prompt")],
+        wait=1.0,
+    )
+    audit = jev.run(ledger.snapshot(), design())
+    assert audit.shortfall is not None
+    assert audit.result["provenance"]["groups_out"]["acquisition-revoked"] == 1
+    assert audit.result["estimates"] == {}
