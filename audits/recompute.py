@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 
-from audits import jev, jev_design
-from audits.design import Design, parse
-from audits.record import AuditResult
+from audits import jev_design, prespecified
+from audits.plan import read_design
+from audits.run_design import MODULES, run_design
 from contracts.errors import MalformedError, TamperError
 from ledger.snapshot import Snapshot
 from ledger.statement import AUDIT, Statement
-
-# The module of each kind of audit; its `run(snapshot, design)` gives what holds the record's content.
-MODULES: Mapping[str, str] = {
-    "transport": "audits.transport",
-    "contrast": "audits.transport",
-    "face": "audits.face",
-    "cube": "audits.cube",
-    "bridge": "audits.bridge",
-    "repeatability": "audits.repeatability",
-    "pool": "audits.pool",
-    "mixture": "audits.mixture",
-    "redundancy": "audits.redundancy_audit",
-}
-
-
-def _run(module: str, snapshot: Snapshot, design: Design) -> AuditResult:
-    found: AuditResult = import_module(module).run(snapshot, design).audit
-    return found
 
 
 def recompute(snapshot: Snapshot, statement: Statement) -> bytes | None:
@@ -39,7 +20,7 @@ def recompute(snapshot: Snapshot, statement: Statement) -> bytes | None:
     is no audit at all; TamperError when it was made at another head.
     """
     predicate = statement.predicate
-    module, result = MODULES.get(str(predicate.get("audit"))), predicate.get("result")
+    audit, result = str(predicate.get("audit")), predicate.get("result")
     if statement.predicate_type != AUDIT or not isinstance(result, Mapping):
         raise MalformedError("not the statement of an audit", expected=AUDIT)
     head = statement.subjects[0]
@@ -48,10 +29,11 @@ def recompute(snapshot: Snapshot, statement: Statement) -> bytes | None:
         raise TamperError(
             "the record was made at another head", kind="record", expected=wanted[0], got=head.name[:120]
         )
-    if predicate.get("audit") == jev_design.AUDIT:
-        asked = jev_design.parse(result.get("design"), snapshot.book)
-        return None if asked is None else jev.run(snapshot, asked).result_bytes
-    if module is None:
+    if audit != jev_design.AUDIT and audit not in MODULES:
         return None
-    design = parse(result.get("design"), snapshot.book)
-    return None if design is None else _run(module, snapshot, design).result_bytes
+    stated = result.get("design")
+    if isinstance(stated, Mapping) and "plan" in stated:
+        found = prespecified.again(snapshot, stated)
+        return None if found is None else found.result_bytes
+    design = read_design(audit, stated, snapshot.book)
+    return None if design is None else run_design(snapshot, design).result_bytes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cli import audit_contrast, audit_family, audit_jev, audit_mixture, audit_pool
 from cli.audit_run import Options, Report, perform
@@ -23,14 +24,57 @@ from cli.audit_words import (
     WhereOption,
 )
 from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from contracts.errors import UsageError
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
     from ledger.snapshot import Snapshot
 
+
+class _Planned(TyperGroup):
+    """`audit KIND --plan ID` as `audit --plan ID --kind KIND`: a plan leaves a kind nothing to be asked."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = any(word == "--plan" or word.startswith("--plan=") for word in args)
+        if named and args[0] in self.commands:
+            args = [*args[1:], "--kind", args[0]]
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
-    no_args_is_help=True, help="Compute statistics from verified entries; each audit is signed and logged."
+    cls=_Planned,
+    invoke_without_command=True,
+    no_args_is_help=True,
+    help="Compute statistics from verified entries; each audit is signed and logged.",
 )
+
+
+@app.callback()
+def planned(
+    context: typer.Context,
+    plan: Annotated[
+        str | None, typer.Option(metavar="ID", help="Run exactly what this plan declares, nothing else.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="With --plan: refuse a plan of another kind.")] = None,
+    at: AtOption = None,
+    no_record: NoRecordOption = False,
+    key: KeyOption = None,
+    trust_first: TrustFirstOption = False,
+    output: OutputOption = None,
+    verbose: VerboseOption = False,
+    as_json: JsonOption = False,
+    wait: WaitOption = 5.0,
+) -> None:
+    """Compute statistics from verified entries; each audit is signed and logged."""
+    if plan is not None:
+        from cli.plans import run_plan
+
+        given = Options(None, None, 0, 0, "", at, no_record, key, trust_first, output, wait)
+        run_plan(plan, kind, given, as_json=as_json, verbose=verbose)
+    elif context.invoked_subcommand is None:
+        raise UsageError(
+            "which audit", expected="a kind of audit, or --plan ID", next_step="ledger audit --help"
+        )
 
 
 @app.command(epilog="Example: ledger audit transport --ref direct --alt generated")

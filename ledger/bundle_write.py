@@ -53,9 +53,7 @@ def write(reading: Reading, text: str, path: Path, recompute: Recompute) -> Writ
         named.take(event.index, events.decode(event.data))
     audit = reading.confirm(row.event)
     assert isinstance(audit, AuditEvent), "a record's event is an audit"
-    stated = statement.parse(
-        checked_payload(data, audit, reading.head.trust.before(row.event).auditors)
-    )  # 1
+    stated = statement.parse(checked_payload(data, audit, reading.head.trust.before(row.event).auditors))  # 1
     watched = Watched(reading.objects.root)
     size = head_size(stated)
     past = heads.check(reading.home, reading.index, at=size, trust_first=True)

@@ -189,11 +189,11 @@ class AttestedFile(Derived, table=True):
 
 
 class Plan(Derived, table=True):
-    """A design declared before the data: the object that holds it, by digest."""
+    """A design declared under a name, as canonical JSON, and its digest."""
 
     id: str
     digest: str
-    object: str
+    plan: str
 
 
 @contextmanager

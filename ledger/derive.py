@@ -22,6 +22,7 @@ from ledger.events import (
     KeyChangeEvent,
     KeyEvent,
     ObjectRef,
+    PlanEvent,
     PolicyEvent,
     RefusalEvent,
     RevocationEvent,
@@ -86,6 +87,9 @@ def rows(leaf_index: int, event: Event, objects: Objects) -> Rows:
         made |= _trust(event)
     elif isinstance(event, AttestationEvent):
         made |= _attestation(event, objects)
+    elif isinstance(event, PlanEvent):
+        text = canonical(dict(event.plan)).decode()
+        made["plan"] = [{"id": event.id, "digest": event.digest, "plan": text}]
     elif isinstance(event, AuditEvent):
         made["record"] = [
             {"kind": event.kind, "record": event.record, "result": event.result, "design": event.design}

@@ -201,15 +201,17 @@ class AuditEvent:
 
 
 @dataclass(frozen=True)
-class OtherEvent:
-    """An event of a reserved type, kept as it is: this version stores it and proves it, nothing more."""
+class PlanEvent:
+    """An audit's design declared under a name; `digest` is the SHA-256 of the plan's canonical JSON."""
 
-    type: str
-    body: Mapping[str, object]
+    type: ClassVar[str] = "plan"
+    id: str
+    digest: str
+    plan: Mapping[str, object]
     time: str = field(default_factory=clock.now)
 
 
 Event = (
     KeyEvent | KeyChangeEvent | PolicyEvent | AttestationEvent | ChannelEvent | AcquisitionEvent
-    | SegmentEvent | RefusalEvent | RevocationEvent | AuditEvent | OtherEvent
+    | SegmentEvent | RefusalEvent | RevocationEvent | AuditEvent | PlanEvent
 )  # fmt: skip

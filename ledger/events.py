@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from contracts.canonical import canonical, parse_canonical
-from contracts.digest import is_digest
+from contracts.digest import is_digest, sha256_digest
 from contracts.errors import MalformedError
 from ledger import clock, event_trust, objects
 from ledger.event_types import (
@@ -25,7 +25,7 @@ from ledger.event_types import (
     KeyChangeEvent,
     KeyEvent,
     ObjectRef,
-    OtherEvent,
+    PlanEvent,
     PolicyEvent,
     RefusalEvent,
     RevocationEvent,
@@ -44,7 +44,7 @@ __all__ = [
     "KeyChangeEvent",
     "KeyEvent",
     "ObjectRef",
-    "OtherEvent",
+    "PlanEvent",
     "PolicyEvent",
     "RefusalEvent",
     "RevocationEvent",
@@ -58,7 +58,6 @@ __all__ = [
 
 LIMIT = 64 * 1024 - 1
 VERSION = 1
-RESERVED = ("plan",)
 T = TypeVar("T")
 
 
@@ -77,10 +76,8 @@ def decode(data: bytes) -> Event:
     kind, time = fields.text("type"), clock.check(fields.text("time"))
     if (version := fields.whole("v")) != VERSION:
         raise MalformedError(f"{kind} event of another version", expected=VERSION, got=version)
-    if kind in RESERVED:
-        return OtherEvent(kind, fields.rest(), time)
     if kind not in _READERS:
-        raise MalformedError("unknown type of event", expected=" | ".join([*_READERS, *RESERVED]), got=kind)
+        raise MalformedError("unknown type of event", expected=" | ".join(_READERS), got=kind)
     event = _READERS[kind](fields, time)
     fields.close()
     return event
@@ -148,9 +145,7 @@ def digests_in(value: object) -> Iterator[str]:
 def body(event: Event) -> dict[str, object]:
     """The JSON object of an event: what `encode` writes and programs read."""
     stated: dict[str, object]
-    if isinstance(event, OtherEvent):
-        stated = dict(event.body)
-    elif isinstance(event, KeyChangeEvent | PolicyEvent):
+    if isinstance(event, KeyChangeEvent | PolicyEvent):
         stated = event_trust.stated(event)
     elif isinstance(event, RevocationEvent):
         stated = {"target": {"kind": event.target_kind, "id": event.target_id}, "reason": event.reason}
@@ -314,6 +309,13 @@ def _audit(fields: Fields, time: str) -> Event:
     )
 
 
+def _plan(fields: Fields, time: str) -> Event:
+    name, digest, plan = fields.text("id"), fields.digest("digest", "sha256"), fields.inside("plan").rest()
+    if sha256_digest(canonical(dict(plan))) != digest:
+        raise MalformedError("a plan does not have its digest", expected=digest)
+    return PlanEvent(name, digest, plan, time)
+
+
 _READERS: dict[str, Callable[[Fields, str], Event]] = {
     "key": event_trust.key,
     "policy": event_trust.policy,
@@ -324,4 +326,5 @@ _READERS: dict[str, Callable[[Fields, str], Event]] = {
     "refusal": _refusal,
     "revocation": _revocation,
     "audit": _audit,
+    "plan": _plan,
 }

@@ -19,7 +19,7 @@ from ledger.event_types import (
     KeyChangeEvent,
     KeyEvent,
     ObjectRef,
-    OtherEvent,
+    PlanEvent,
     PolicyEvent,
     RefusalEvent,
     RevocationEvent,
@@ -203,8 +203,8 @@ def summary(event: Event) -> str:
             text = f"{event.target_kind} {event.target_id} revoked: {event.reason}"
         case AuditEvent():
             text = f"{event.kind} audit, record {_short(event.record)}"
-        case OtherEvent():
-            text = f"{event.type}, kept for a later version"
+        case PlanEvent():
+            text = f"plan {event.id} {_short(event.digest)}"
     return text
 
 

@@ -25,7 +25,7 @@ TABLES: Mapping[str, Sequence[Sequence[str]]] = {
     "policy": (("event", "ordinal"),),
     "attestation": (("event",),),
     "attested_file": (("event", "ordinal"),),
-    "plan": (("event",),),
+    "plan": (("event",), ("id",)),
 }
 
 

@@ -57,7 +57,7 @@ def upgrade() -> None:
         _event(),
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("object", sa.Text(), nullable=False),
+        sa.Column("plan", sa.Text(), nullable=False),
     )
     for table in TABLES:
         for statement in triggers(table).values():

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from contracts.digest import sha256_digest
 from contracts.errors import LedgerError, StorageError, TamperError, UnknownKeyError, VerificationError
 from ledger import durable, events, heads, lock, log, notes, pin, publish, tree
-from ledger.events import AcquisitionEvent, Event, OtherEvent
+from ledger.events import AcquisitionEvent, Event, PlanEvent
 from ledger.index import Index
 from ledger.keys import SigningKey
 from ledger.log import Transaction
@@ -156,8 +157,8 @@ def test_a_clock_that_goes_backwards_is_a_warning(place: Place, monkeypatch: pyt
     assert_sound(place, 2)
 
 
-def test_reserved_events_are_stored_and_proved(place: Place) -> None:
-    append(place, OtherEvent("plan", {"hypothesis": "x"}))
+def test_plans_are_stored_and_proved(place: Place) -> None:
+    append(place, PlanEvent("main", sha256_digest(b"{}"), {}))
     assert_sound(place, 2)
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from contracts.digest import sha256_digest
 from contracts.errors import TamperError
 from ledger import durable, log, pin, status
-from ledger.events import AcquisitionEvent, OtherEvent
+from ledger.events import AcquisitionEvent, PlanEvent
 from tests.ledger.homes import Place, by_hand, channel_event, new_place, one_of_each, segment_event
 
 
@@ -91,7 +92,7 @@ def test_acquisitions(place: Place) -> None:
 
 def test_the_log_in_lines_and_objects(place: Place) -> None:
     append_all(place)
-    log.commit(place.home, place.key, lambda _: [OtherEvent("plan", {"a": 1})])
+    log.commit(place.home, place.key, lambda _: [PlanEvent("main", sha256_digest(b"{}"), {})])
     lines = list(status.log_lines(place.home))
     assert [line.index for line in lines] == list(range(8))
     assert [line.summary for line in lines][1:4] == [
