@@ -84,7 +84,7 @@ def test_equal_values_give_equal_bytes_however_they_are_held(table: pa.Table) ->
 
 
 def test_blocks_in_threads_keep_their_order() -> None:
-    table = entries(trajectories=60, steps=12, channels=2, layouts=2)
+    table = entries(trajectories=57, steps=13, channels=2, layouts=2)
     assert table.num_rows > 17_000
     assert page_leaves(coded(table), TRANSPORT) == leaves_described(table, TRANSPORT)
 

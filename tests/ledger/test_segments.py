@@ -184,7 +184,7 @@ def test_every_kind_is_stored_by_its_schema_alone(objects: Objects) -> None:
 
 
 def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Objects, tmp_path: Path) -> None:
-    table = sort(entries(200, 8, layouts=4), TRANSPORT)
+    table = sort(entries(80, 5, layouts=4), TRANSPORT)
     (written,) = segments.write(table, TRANSPORT, objects)
     pq.write_table(plain_text(table), tmp_path / "plain.parquet", compression="zstd")
     assert written.bytes <= 1.1 * (tmp_path / "plain.parquet").stat().st_size
