@@ -18,6 +18,7 @@ from ledger.node import Node, present
 from ledger.objects import record_name
 from ledger.pages import page_count
 from ledger.reading import Reading
+from ledger.revoked_since import REPRODUCES, revoked_since, told
 from ledger.segment_reader import SegmentReader, schema_of
 from ledger.statement import Statement
 
@@ -171,12 +172,15 @@ def channel_node(reading: Reading, row: ChannelRow, *, spec: bool = False) -> No
 def acquisition_node(reading: Reading, row: AcquisitionRow) -> Node:
     """An acquisition, and why it was revoked when it was."""
     segments = reading.index.segments(reading.size, acquisitions=[row.id])
+    later = [other.id for other in reading.index.acquisitions(reading.size) if other.supersedes == row.id]
     facts = present(
         kind=row.kind,
         event=row.event,
         time=reading.event_row(row.event).time,
         rows=sum(part.rows for s in segments for part in s.scope if part.acquisition == row.id),
         revoked=revocation(reading, row.id),
+        supersedes=row.supersedes,
+        superseded_by=later or None,
     )
     return Node("acquisition", row.id, facts)
 
@@ -252,8 +256,17 @@ def audit_node(reading: Reading, record: Record) -> Node:
         entries_kept=provenance.get("entries_kept"),
         level=provenance.get("level"),
         revoked=revocation(reading, record.row.record),
+        **_standing(reading, record),
     )
     return Node("audit", record.row.record, facts)
+
+
+def _standing(reading: Reading, record: Record) -> dict[str, object]:
+    """What became of the inputs of an audit after it."""
+    later = revoked_since(record.statement, reading.index, reading.size)
+    for row in later:
+        reading.confirm(row.event)
+    return {"standing": f"{REPRODUCES}: {'; '.join(map(told, later))}"} if later else {}
 
 
 def _inside(value: Mapping[str, object], key: str) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from ledger.problems import Problem, Problems
 from ledger.verify_catalog import CATALOG, Named, check_file, check_rows, reading
 from ledger.verify_log import Log, check_heads, check_published
 from ledger.verify_objects import check_objects, check_strays
-from ledger.verify_records import check_attestations, check_records
+from ledger.verify_records import check_attestations, check_records, standings
 from ledger.vkey import parse_vkey
 
 ATTEMPTS = 4
@@ -156,6 +156,8 @@ class _Run:
             trust = trusts.history(named.trust)  # 7
             check_attestations(found, objects, named, self.sizes, trust)
             self.audits = check_records(found, objects, named, self.sizes, trust)
+        with reading(found, self.home):
+            found.notices += standings(objects, index, size, self.audits)
         self.counts = {
             "events": size,
             "heads": len(notes),

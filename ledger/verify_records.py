@@ -9,8 +9,10 @@ from contracts.digest import sha256_digest
 from contracts.errors import LedgerError, TamperError
 from ledger import attestations, envelope, statement
 from ledger.event_types import AuditEvent
+from ledger.index import Index
 from ledger.objects import Objects, attestation_name, record_name
 from ledger.problems import Problems
+from ledger.revoked_since import REPRODUCES, revoked_since, told
 from ledger.trust import Role, TrustHistory
 from ledger.verify_catalog import Named
 from ledger.verify_log import OBJECTS
@@ -41,6 +43,21 @@ def check_attestations(
             with found.guard("record", f"{OBJECTS}/{name}", f"event {index}"):
                 data = objects.read(name, limit=attestations.MAX_ATTESTATION)
                 attestations.checked(data, event, trust.before(index))
+
+
+def standings(
+    objects: Objects, index: Index, size: int, audits: Sequence[tuple[int, AuditEvent]]
+) -> list[str]:
+    """A line for every audit with something revoked after it that it rested on."""
+    if not index.revocations(size):
+        return []
+    lines = []
+    for _, audit in audits:
+        data = objects.read_checked(record_name(audit.record), limit=envelope.MAX_ENVELOPE)
+        later = revoked_since(statement.parse(envelope.parse(data).payload), index, size)
+        if later:
+            lines.append(f"audit {audit.record[:23]} {REPRODUCES}: {'; '.join(map(told, later))}")
+    return lines
 
 
 def recompute_records(

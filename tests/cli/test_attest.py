@@ -177,3 +177,39 @@ def test_what_is_signed_names_requests_and_claims(ledger: Ledger) -> None:
     assert said.statement.predicate["claims"] == {"gold_isolated": False}
     assert sign("--start", "2026-09-01T00:00:00Z").code == 2
     assert sign("--tool", "vllm").code == 2
+
+
+def test_an_older_audit_says_what_was_revoked_since(ledger: Ledger) -> None:
+    right("ingest", "scores.parquet")
+    record = right(*PAIR)["record"]
+    scores("second.parquet", "main-2")
+    right("ingest", "second.parquet", "--supersedes", "main-1")
+    right("revoke", "acquisition", "main-1", "--reason", "wrong prompt")
+    phrase = "reproduces at its head; inputs revoked since: acquisition main-1"
+    assert phrase in right("show", record)["facts"]["standing"]
+    verified = called("verify", "--full", "--json")
+    assert verified.code == 0
+    assert phrase in " ".join(json.loads(verified.out)["notices"])
+    later = right(*PAIR)
+    assert later["predicate"]["result"]["provenance"]["entries_out"]["acquisition-revoked"] == 192
+    assert "standing" not in right("show", later["record"])["facts"]
+    assert right("show", "acquisition:main-2")["facts"]["supersedes"] == "main-1"
+    assert right("show", "acquisition:main-1")["facts"]["superseded_by"] == ["main-2"]
+
+
+def test_a_revoked_channel_leaves_and_is_counted(ledger: Ledger) -> None:
+    right("ingest", "scores.parquet")
+    right("revoke", "channel", "direct", "--reason", "a typo in the template")
+    assert not right("revoke", "channel", "direct", "--reason", "again")["new"]
+    done = called(*PAIR, "--json")
+    assert done.code == 5
+    assert json.loads(done.out)["predicate"]["result"]["provenance"]["entries_out"]["channel-revoked"] == 96
+    assert called("revoke", "channel", "nobody", "--reason", "x").code == 2
+    assert called("revoke", "attestation", "00000000", "--reason", "x").code == 2
+
+
+def test_a_correction_is_a_new_acquisition(ledger: Ledger) -> None:
+    right("ingest", "scores.parquet")
+    assert called("ingest", "scores.parquet", "--supersedes", "main-1").code == 2
+    scores("second.parquet", "main-2")
+    assert called("ingest", "second.parquet", "--supersedes", "main-9").code == 2
