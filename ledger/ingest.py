@@ -5,8 +5,8 @@
 3. One transaction appends the events and the new signed head. Where another writer was faster, the call is
    judged again inside that transaction, with the other's entries in view.
 
-The rules and the database take longer to import than a million rows to decode, which needs no interpreter:
-they are loaded beside it.
+The rules and the database take as long to import as a million rows to decode, which needs no interpreter:
+for large files they are loaded beside it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ledger.keys import SigningKey
     from ledger.log import Commit, Transaction
 
+LARGE = 8 << 20  # bytes of input that take long enough to decode to be worth a thread
 Progress = Callable[[str, int, int], None]  # phase, done, total
 Prepared = tuple[int, tuple[Event, ...], Receipt]
 
@@ -125,14 +126,17 @@ def ingest(
 def _scores(
     home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
 ) -> Call:
-    rules = Thread(target=_load_rules, args=(options.dry_run,), daemon=True)
-    rules.start()
+    large = sum(item.data.size for item in staged) >= LARGE
+    rules = Thread(target=_load_rules, args=(large and not options.dry_run,))
+    if large:
+        rules.start()
     files = []
     for number, item in enumerate(staged):
         progress("read", number, len(staged))
         files.append(read_source(item, "transport"))
     progress("read", len(staged), len(staged))
-    rules.join()  # what configures the rules is one for the process, so nothing is judged beside it
+    if large:
+        rules.join()  # what configures the rules is one for the process, so nothing is judged beside it
     from ledger.ingest_scores import scores_call
 
     return scores_call(home, files, book, options, progress)
@@ -152,11 +156,14 @@ _KINDS: Mapping[str, Callable[[Home, Sequence[Staged], ChannelBook, Options, Pro
 }
 
 
-def _load_rules(dry_run: bool) -> None:
-    """Imports what judges, makes it ready, and leaves the import of what records to go on meanwhile."""
+def _load_rules(record: bool) -> None:
+    """Imports what judges, makes it ready, and leaves the import of what records to go on meanwhile.
+
+    The threads are waited for at exit: a library that is cut off while it loads may take the process down.
+    """
     import_module("ledger.ingest_scores").warm()
-    if not dry_run:
-        Thread(target=import_module, args=("ledger.log",), daemon=True).start()
+    if record:
+        Thread(target=import_module, args=("ledger.log",)).start()
 
 
 def _one_kind(staged: Sequence[Staged], kind: str | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -122,6 +124,30 @@ def test_a_large_call_is_cut_into_segments_in_one_commit(
     receipt = take_rows(place, rows())
     assert [segment.rows for segment in receipt.segments] == [64, 64, 64]
     assert stored(place) == 192
+
+
+def test_large_files_are_decoded_beside_the_imports_with_the_same_outcome(
+    place: Place, template: Place, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process of its own, where nothing is imported yet; what was hidden meanwhile is back after it."""
+    take_rows(place, rows())
+    other = template.copy(tmp_path_factory.mktemp("large"))
+    file = write(other.home.path.parent / "scores.parquet", rows())
+    code = (
+        "import sys; from pathlib import Path; from ledger import home, ingest; ingest.LARGE = 0\n"
+        "where = home.read(Path(sys.argv[1]))\n"
+        "receipt = ingest.ingest(where, [sys.argv[2]], key=home.signing_key(where))\n"
+        "import hypothesis; print(receipt.admitted, *[s.root for s in receipt.segments])"
+    )
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(other.config))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(other.home.path), str(file)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(len(rows())), *roots(place)]
 
 
 # --- again, and more
