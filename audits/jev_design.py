@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from audits.design import SEED, require_draws
-from audits.statistics.jev import RESAMPLES, THRESHOLD
+from audits.statistics.jev import RESAMPLES as JEV_RESAMPLES
+from audits.statistics.jev import THRESHOLD
 from contracts.channel import ChannelBook
 from contracts.errors import MalformedError, UsageError
 from contracts.jev_request import Mode
@@ -15,6 +16,7 @@ from contracts.jev_state import Intervention
 from ledger.snapshot import UNDECLARED, Level, PredictionScope
 
 AUDIT: Final = "jev"
+RESAMPLES: Final = JEV_RESAMPLES
 # An id changes whenever a digit of what it names could.
 METHOD: Mapping[str, Any] = {
     "formula": {
