@@ -35,7 +35,8 @@ class Outcome:
 class Gate:
     """How a gate reads its number or statement in a result, and when that is enough.
 
-    `read` gives None where the record has nothing to judge. `kind` is flag, share or count.
+    `says` is the failure of a flag, or what a number is. `read` gives None where the record has nothing to
+    judge. `kind` is flag, share or count.
     """
 
     kind: str
@@ -47,12 +48,12 @@ class Gate:
         """The outcome of the gate."""
         got = self.read(result)
         if got is None:
-            return Outcome(name, wanted, None, f"{self.says}: the record has nothing to judge this by")
+            return Outcome(name, wanted, None, f"{name}: the record has nothing to judge this by")
         if self.enough(got, wanted):
             return Outcome(name, wanted, got, None)
-        shown = str(got).lower() if isinstance(got, bool) else f"{got:.6g}"
-        limit = "" if self.kind == "flag" else f", {wanted:.6g} wanted"
-        return Outcome(name, wanted, got, f"{self.says}: {shown}{limit}")
+        if self.kind == "flag":
+            return Outcome(name, wanted, got, self.says)
+        return Outcome(name, wanted, got, f"{self.says}: {got:.6g}, {wanted:.6g} wanted")
 
 
 def parse(value: Mapping[str, Any]) -> dict[str, bool | float]:
@@ -130,7 +131,9 @@ GATES: Mapping[str, Gate] = {
         "flag", _reversal, lambda got, _: not got, "a strict reversal of the mean gain is supported"
     ),
     "max_flip_share": Gate("share", _flips, lambda got, most: got <= most, "share of flips"),
-    "equivalence": Gate("flag", _equivalent, lambda got, _: got, "equivalence is established"),
+    "equivalence": Gate(
+        "flag", _equivalent, lambda got, _: got, "equivalence within the band is not established"
+    ),
     "min_complete_share": Gate(
         "share", _complete, lambda got, least: got >= least, "share of transitions that are complete"
     ),
@@ -140,5 +143,5 @@ GATES: Mapping[str, Gate] = {
     "min_trajectories": Gate(
         "count", lambda result: result["flow"].get("trajectories"), lambda got, n: got >= n, "trajectories"
     ),
-    "prespecified": Gate("flag", _ahead, lambda got, _: got, "a plan preceded the first entry"),
+    "prespecified": Gate("flag", _ahead, lambda got, _: got, "no plan preceded the first entry"),
 }

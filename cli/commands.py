@@ -14,6 +14,8 @@ def register(app: typer.Typer) -> None:
         channels,
         demo,
         entries,
+        export,
+        gate,
         home,
         ingest,
         jev,
@@ -34,6 +36,8 @@ def register(app: typer.Typer) -> None:
     entries.register(app)
     verify.register(app)
     bundles.register(app)
+    gate.register(app)
+    app.add_typer(export.app, name="export")
     app.add_typer(attest.app, name="attest")
     app.add_typer(revoke.app, name="revoke")
     app.add_typer(keys.app, name="key")

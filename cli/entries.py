@@ -173,12 +173,12 @@ def _print_predictions(rows: list[dict[str, Any]]) -> None:
 def _write(tables: Iterator[pa.Table], format_: str, output: Path | None) -> None:
     """Write the rows as they come; a file appears whole or not at all."""
     if output is None:
-        _stream(tables, format_, sys.stdout.buffer)
+        stream(tables, format_, sys.stdout.buffer)
         return
     partial = output.with_name(output.name + ".partial")
     try:
         with partial.open("wb") as file:
-            count = _stream(tables, format_, file)
+            count = stream(tables, format_, file)
         partial.replace(output)
     except OSError as error:
         raise StorageError("cannot be written", where=output, got=error.strerror) from error
@@ -187,7 +187,7 @@ def _write(tables: Iterator[pa.Table], format_: str, output: Path | None) -> Non
     render.say(f"{render.plural(count, 'entry', 'entries')} in {output}", stderr=True)
 
 
-def _stream(tables: Iterator[pa.Table], format_: str, file: Any) -> int:
+def stream(tables: Iterator[pa.Table], format_: str, file: Any) -> int:
     import json
 
     count, writer = 0, None

@@ -11,8 +11,9 @@ from contracts.canonical import canonical
 from contracts.digest import sha256_digest
 from contracts.errors import MalformedError, TamperError
 from ledger import bundle, envelope, events, foreign_head, publish, statement, tree, trust
+from ledger.audit_scope import head_size
 from ledger.bundle import Bundled, Manifest
-from ledger.bundle_write import Recompute, head_size
+from ledger.bundle_write import Recompute
 from ledger.event_types import AuditEvent, RevocationEvent
 from ledger.heads import CheckedHead
 from ledger.index_rows import HeadRow

@@ -9,14 +9,15 @@ from pathlib import Path
 from contracts.canonical import canonical
 from contracts.errors import TamperError, UsageError
 from ledger import bundle, envelope, events, heads, publish, statement
+from ledger.audit_scope import head_size
 from ledger.bundle import OBJECTS, Manifest, Watched, Writer
 from ledger.entry_proof import event_proof
 from ledger.event_types import AuditEvent, ChannelEvent
-from ledger.identify import identify
-from ledger.index_rows import EventRow, RecordRow
+from ledger.index_rows import EventRow
 from ledger.objects import Objects, record_name
 from ledger.reading import Reading
 from ledger.snapshot import Snapshot, view
+from ledger.standing import audit_row
 from ledger.statement import Statement
 from ledger.tiles import bundle_bytes, tiles
 from ledger.verify_catalog import Named
@@ -45,7 +46,7 @@ def write(reading: Reading, text: str, path: Path, recompute: Recompute) -> Writ
     2. Computing it gives its result; every object that is read for this goes into the bundle.
     3. All events up to the head go in too, so that a reader can see that none was left out.
     """
-    row = _record(reading, text)
+    row = audit_row(reading, text)
     data = reading.objects.read_checked(record_name(row.record), limit=envelope.MAX_ENVELOPE)
     named = Named()
     logged = list(heads.events_in_tree(reading.index, 0, reading.size))
@@ -86,14 +87,6 @@ def write(reading: Reading, text: str, path: Path, recompute: Recompute) -> Writ
     return Written(row.record, row.event, reading.size, segments, len(used), path.stat().st_size)
 
 
-def head_size(stated: Statement) -> int:
-    """The size of the head that an audit's first subject names; MalformedError when it names none."""
-    origin, at, size = stated.subjects[0].name.rpartition("@")
-    if not origin or not at or not size.isdecimal() or not size.isascii() or len(size) > 18:
-        raise TamperError("the audit's first subject is no head", kind="record", expected="<origin>@<size>")
-    return int(size)
-
-
 def used_events(
     named: Named, logged: Sequence[EventRow], opened: Collection[str], stated: Statement
 ) -> set[int]:
@@ -106,15 +99,6 @@ def used_events(
             event = events.decode(row.data)
             if isinstance(event, ChannelEvent) and event.fingerprint in design:
                 found.add(row.index)
-    return found
-
-
-def _record(reading: Reading, text: str) -> RecordRow:
-    found = identify(reading.index, text, reading.size)
-    if not isinstance(found, RecordRow):
-        found = next((row for row in reading.index.records(reading.size) if row.event == found.event), found)
-    if not isinstance(found, RecordRow):
-        raise UsageError("not an audit", code="not-an-audit", got=text[:80], next_step="see `ledger log`")
     return found
 
 

@@ -7,18 +7,27 @@ segments, with their sources. Every step is checked on the way; nothing is told 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ledger import events
+from ledger.audit_scope import (
+    acquisitions_of,
+    asks,
+    audits_over,
+    channels_of,
+    chosen,
+    design_of,
+    reads,
+    segments_of,
+)
 from ledger.event_types import AcquisitionEvent, AuditEvent, ChannelEvent, RefusalEvent, SegmentEvent
 from ledger.identify import EntryFound, EventFound, Found, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
 from ledger.node import Node, present
 from ledger.pages import PAGE_ROWS
 from ledger.reading import Reading
-from ledger.scope import ANY_DONOR
 from ledger.show import (
     Entry,
     Record,
@@ -29,14 +38,12 @@ from ledger.show import (
     event_node,
     head_node,
     read_entry,
-    read_envelope,
     read_record,
     refusal_node,
     segment_node,
 )
 from ledger.source_check import check_source
 
-_PARTS = ("channel", "intervention", "mode", "scenario")  # of predictions; a scope lists each as a plural
 INPUTS = ("state_hash", "candidates_hash", "request_hash", "view_hash", "response_hash")
 
 
@@ -100,7 +107,7 @@ def _of_entry(reading: Reading, entry: Entry, path: Path | None) -> Node:
         *_channels(reading, [values["channel"]] if "channel" in values else []),
         *_acquisitions(reading, [values["acquisition_id"]]),
         *([Node("inputs", entry.id, inputs)] if inputs else []),
-        *(audit_node(reading, record) for record in _audits(reading, [segment]) if _reads(record, values)),
+        *(audit_node(reading, record) for record in audits_over(reading, [segment]) if reads(record, values)),
     ]
     return _with(entry_node(reading, entry, shown), below)
 
@@ -112,28 +119,20 @@ def _of_segment(reading: Reading, segment: SegmentRow) -> Node:
             _logged(reading, segment.event),
             *_channels(reading, segment.channels),
             *_acquisitions(reading, segment.acquisitions),
-            *(audit_node(reading, record) for record in _audits(reading, [segment])),
+            *(audit_node(reading, record) for record in audits_over(reading, [segment])),
         ],
     )
 
 
 def _of_audit(reading: Reading, record: Record) -> Node:
     """An audit downward: its head, channels, acquisitions and segments, in the order of the log."""
-    named = _subjects(record)
-    segments = [segment for segment in reading.index.segments(reading.size) if _is_named(segment, named)]
-    design = _design(record)
-    scopes = {part for segment in segments for part in segment.scope if _asks(design, part.channel)}
-    channels = [str(arm.get("channel")) for arm in design.get("arms", ())]
-    if not channels:
-        channels = sorted({part.channel for part in scopes if part.channel is not None})
-    chosen = sorted({part.acquisition for part in scopes if _chosen(design, part.channel, part.acquisition)})
     return _with(
         audit_node(reading, record),
         [
             _logged(reading, record.row.event),
-            *_channels(reading, channels),
-            *_acquisitions(reading, chosen),
-            *(_checked_segment(reading, segment) for segment in segments),
+            *_channels(reading, channels_of(reading, record)),
+            *_acquisitions(reading, acquisitions_of(reading, record)),
+            *(_checked_segment(reading, segment) for segment in segments_of(reading, record)),
         ],
     )
 
@@ -145,8 +144,8 @@ def _of_channel(reading: Reading, row: ChannelRow) -> Node:
     )
     audits = [
         audit_node(reading, record)
-        for record in _audits(reading, segments)
-        if _asks(_design(record), row.channel.fingerprint)
+        for record in audits_over(reading, segments)
+        if asks(design_of(record), row.channel.fingerprint)
     ]
     return _with(
         channel_node(reading, row),
@@ -165,8 +164,8 @@ def _of_acquisition(reading: Reading, row: AcquisitionRow) -> Node:
     channels = sorted(channel for channel in asked if channel is not None)
     audits = [
         audit_node(reading, record)
-        for record in _audits(reading, segments)
-        if any(_asks(_design(record), c) and _chosen(_design(record), c, row.id) for c in asked)
+        for record in audits_over(reading, segments)
+        if any(asks(design_of(record), c) and chosen(design_of(record), c, row.id) for c in asked)
     ]
     return _with(
         acquisition_node(reading, row),
@@ -234,74 +233,3 @@ def _acquisitions(reading: Reading, ids: Sequence[str]) -> Iterator[Node]:
         if row.id in ids:
             reading.confirm(row.event)
             yield acquisition_node(reading, row)
-
-
-def _audits(reading: Reading, segments: Sequence[SegmentRow]) -> Iterator[Record]:
-    """The audits whose subjects name one of the segments, in the order of the log."""
-    named = [digest.encode() for segment in segments for digest in _digests(segment)]
-    for row in reading.index.records(reading.size) if named else ():
-        reading.confirm(row.event)
-        signed = read_envelope(reading, row)
-        # Most audits of a large ledger are about other segments; their bytes say so before they are parsed.
-        if any(digest in signed.payload for digest in named):
-            record = read_record(reading, row, signed)
-            if any(_is_named(segment, _subjects(record)) for segment in segments):
-                yield record
-
-
-def _subjects(record: Record) -> frozenset[str]:
-    return frozenset(digest for subject in record.statement.subjects for digest in subject.digest.values())
-
-
-def _is_named(segment: SegmentRow, digests: frozenset[str]) -> bool:
-    return any(digest in digests for digest in _digests(segment))
-
-
-def _digests(segment: SegmentRow) -> tuple[str, str]:
-    """What a subject may name a segment by: its file and its entries root, in hex."""
-    return segment.file.removeprefix("blake3:"), segment.root.removeprefix("sha256:")
-
-
-def _design(record: Record) -> Mapping[str, Any]:
-    """The design in a record's result; empty where the record has another shape."""
-    result = record.statement.predicate.get("result")
-    design = result.get("design") if isinstance(result, Mapping) else None
-    return design if isinstance(design, Mapping) else {}
-
-
-def _asks(design: Mapping[str, Any], channel: str | None) -> bool:
-    """Whether an audit is about a channel: one of its arms, or one its scope lets in; None is undeclared."""
-    arms = design.get("arms")
-    if arms:
-        return any(arm.get("channel") == channel for arm in arms)
-    scope = design.get("scope")
-    named = scope.get("channels") if isinstance(scope, Mapping) else ()
-    return named is None or channel in named
-
-
-def _chosen(design: Mapping[str, Any], channel: object, acquisition: str) -> bool:
-    """Whether the design's restriction to acquisitions, if it has one for the channel, lets this one in."""
-    named = [name for fp, name in design.get("scope", {}).get("acquisitions", ()) if fp in (None, channel)]
-    return not named or acquisition in named
-
-
-def _reads(record: Record, values: Mapping[str, Any]) -> bool:
-    """Whether an entry was in the scope of an audit over its segment: channel, view source, acquisition.
-
-    A record of an unknown design counts as reading it: better one too many than one too few.
-    """
-    design = _design(record)
-    arms, view = design.get("arms"), values.get("view_source")
-    if not arms or view is None:
-        scope = design.get("scope")
-        parts = scope if isinstance(scope, Mapping) else {}
-        within = all(
-            parts.get(f"{name}s") is None or values.get(name) in parts[f"{name}s"] for name in _PARTS
-        )
-        return within and _chosen(design, values.get("channel"), values["acquisition_id"])
-    return any(
-        arm.get("channel") == values["channel"]
-        and arm.get("view_source") in (view, ANY_DONOR if view.startswith(f"{ANY_DONOR}:") else view)
-        and _chosen(design, values["channel"], values["acquisition_id"])
-        for arm in arms
-    )

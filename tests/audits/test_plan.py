@@ -130,7 +130,8 @@ def test_other_kinds_of_audits_can_be_declared(ledger: Ledger, audit: str) -> No
         "repeatability": {"channel": "direct"},
         "jev": {"interventions": ["questions"], "threshold": 0.4},
     }
-    made = plan.read({"name": "x", "audit": audit, "estimands": ["gain.ref"], **arms[audit]}, ledger.snapshot())
+    document = {"name": "x", "audit": audit, "estimands": ["gain.ref"], **arms[audit]}
+    made = plan.read(document, ledger.snapshot())
     assert made.audit == audit
     assert plan.parse("x", made.as_json(), ledger.snapshot().book) == made
 
