@@ -263,11 +263,9 @@ def lineage(
     from ledger.reading import reading
 
     with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
-        node = trace(opened, identifier)
+        node = trace(opened, identifier, source)
         if proof is not None:
             _prove(opened, identifier, proof)
-    if source is not None:
-        _check_source(node, source)
     _emit(node, as_json)
     if source is not None and not as_json:
         render.say("", f"{source} is the file these came from: its digest agrees")
@@ -290,30 +288,6 @@ def _prove(opened: Reading, identifier: str, path: Path) -> None:
         staged = path.with_name(durable.temporary_name(".part"))
         durable.create(staged, data)
         durable.replace(staged, path)
-
-
-def _check_source(node: Node, path: Path) -> None:
-    """StorageError when the file is unreadable, VerificationError when it is another one."""
-    from contracts.digest import blake3_stream
-    from contracts.errors import VerificationError
-
-    try:
-        with path.open("rb") as file:
-            digest = blake3_stream(iter(lambda: file.read(1 << 20), b""))
-    except OSError as error:
-        raise StorageError("cannot be read", where=path, got=error.strerror) from error
-    known = {str(found.facts["digest"]): found for found in node.find("source")}
-    for segment in (*node.find("segment"), *([node] if node.kind == "segment" else [])):
-        sources: Any = segment.facts.get("sources", ())
-        known |= {item["digest"]: segment for item in sources}
-    if digest not in known:
-        raise VerificationError(
-            "this is not the file it came from",
-            where=path,
-            expected=" or ".join(sorted(known)) or "a source file",
-            got=digest,
-            next_step="a file that was written again has another digest, even with the same rows",
-        )
 
 
 def _emit(node: Node, as_json: bool) -> None:

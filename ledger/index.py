@@ -126,7 +126,7 @@ class Index:
                 "SELECT leaf_index, type, time, data, leaf_hash FROM event "
                 "WHERE leaf_index >= ? AND leaf_index < ? ORDER BY leaf_index", low, min(low + CHUNK, stop),
             )  # fmt: skip
-            yield from (EventRow(i, kind, time, bytes(d), bytes(leaf)) for i, kind, time, d, leaf in found)
+            yield from (self._event(row) for row in found)
 
     def events_of(self, types: Collection[str]) -> tuple[EventRow, ...]:
         """The events of some types, in the order of the log."""
@@ -135,7 +135,7 @@ class Index:
             f"SELECT {columns} FROM event WHERE leaf_index < ? AND type IN ({marks}) ORDER BY leaf_index",  # noqa: S608
             self.size, *types,
         )  # fmt: skip
-        return tuple(EventRow(i, kind, time, bytes(d), bytes(leaf)) for i, kind, time, d, leaf in found)
+        return tuple(self._event(row) for row in found)
 
     def times(self, kind: str) -> dict[int, str]:
         """The time of every event of one type, by its leaf index."""
@@ -321,8 +321,21 @@ class Index:
             parts.setdefault(event, []).append(ScopeRows(channel, acquisition, rows))
         return {event: tuple(scope) for event, scope in parts.items()}
 
+    def _event(self, row: Sequence[Any]) -> EventRow:
+        """A row of the event table; SQLite gives a cell whatever type somebody wrote into it."""
+        index, kind, time, data, leaf = row
+        if not (isinstance(data, bytes) and isinstance(leaf, bytes)):
+            raise TamperError(
+                "an event is stored as something else than bytes", kind="catalog", where=f"event {index}"
+            )
+        return EventRow(index, kind, time, data, leaf)
+
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        return self._execute(statement, values).fetchall()
+        cursor = self._execute(statement, values)
+        try:
+            return cursor.fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise catalog_error(error, self.path) from error
 
     def _execute(self, statement: str, values: Sequence[object]) -> sqlite3.Cursor:
         try:
