@@ -117,6 +117,7 @@ def forest(groups: Sequence[Group], name: str, title: str, unit: str) -> Drawing
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", color=RULE, linewidth=0.4, alpha=0.6)
         axes.set_xlabel(unit)
+        axes.locator_params(axis="x", nbins=6)
         return drawing(figure, name, title, _said(groups, len(lines) - len(cut)))
 
 

@@ -24,6 +24,7 @@ NAME = 64  # characters of a channel's name or an origin
 VALUE = 400  # characters of a differing value
 DIFFERENCES = 100
 COLUMNS = 76
+LISTED = 20  # acquisitions that lack something
 MARGIN_UNITS = "change of the target's log-odds"
 SIGNS = (("positive", "+"), ("zero", "0"), ("negative", "−"))
 INSTALL = "pip install 'evaluator-ledger[report]'"
@@ -81,6 +82,7 @@ def _parts(subject: Subject) -> dict[str, Any]:
         "environment": environment,
         "head": {"origin": shown(head["origin"], NAME), "size": head["size"], "root": head["root"]},
         "flow": result["flow"],
+        "lacking": [row for row in result["flow"].get("by_acquisition", ()) if row["lacking"]][:LISTED],
         "provenance": result["provenance"],
         "limits": result["limits"],
         "sign_rows": _sign_rows(result["tables"]),
