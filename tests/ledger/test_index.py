@@ -262,7 +262,8 @@ def hot_journal(place: Place) -> None:
     connection.execute("PRAGMA cache_spill=1")
     connection.execute("BEGIN IMMEDIATE")
     for i in range(500):
-        connection.execute("INSERT INTO acquisition (event, id, kind) VALUES (?, ?, 'transport')", (i + 10, f"half-{i}" * 9))
+        row = (i + 10, f"half-{i}" * 9)
+        connection.execute("INSERT INTO acquisition (event, id, kind) VALUES (?, ?, 'transport')", row)
     shutil.copy(copy, place.home.catalog)
     shutil.copy(copy.with_name("copy.sqlite-journal"), place.home.path / "catalog.sqlite-journal")
     connection.execute("ROLLBACK")

@@ -87,7 +87,9 @@ def test_the_lock_covers_every_declared_dependency() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "command"), leaves(application()), ids=lambda v: "-".join(v) if isinstance(v, tuple) else ""
+    ("path", "command"),
+    list(leaves(application())),
+    ids=lambda v: "-".join(v) if isinstance(v, tuple) else "",
 )
 def test_every_command_explains_itself_with_an_example(path: tuple[str, ...], command: object) -> None:
     assert (getattr(command, "help", None) or "").strip(), f"{path} has no help"
