@@ -77,6 +77,67 @@ def acquisition(
     conclude(statement, sign_with, output, key, wait, as_json=as_json)
 
 
+@app.command(epilog="Example: ledger attest checkpoint models/qwen --name qwen-7b")
+def checkpoint(
+    path: Annotated[Path, typer.Argument(help="A weights file, or the folder of a whole checkpoint.")],
+    name: Annotated[str | None, typer.Option(help="What to call it (default: the name of the path).")] = None,
+    follow_symlinks: Annotated[
+        bool,
+        typer.Option("--follow-symlinks", help="Digest what links point to, as model hubs lay files out."),
+    ] = False,
+    sign_with: SignOption = None,
+    output: AttestationOutput = None,
+    key: KeyOption = None,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Digest every file of a model, read types and tensor counts from its headers, sign and log it."""
+    from ledger import model_checkpoint
+
+    with render.progress() as progress:
+        files = model_checkpoint.digest(path, follow=follow_symlinks, progress=progress)
+    statement = model_checkpoint.statement(name or path.absolute().name, files)
+    if not as_json:
+        said = statement.predicate
+        dtypes = said["dtypes"]
+        assert isinstance(dtypes, dict), "the statement was made here"
+        types = ", ".join(f"{count:,} {dtype}" for dtype, count in dtypes.items()) or "no weights header"
+        render.say(f"digest    {said['digest']}", f"tensors   {types}")
+        render.say(
+            "a channel names it as: [stack] checkpoint = that digest, or the digest of one of its files"
+        )
+    conclude(statement, sign_with, output, key, wait, as_json=as_json)
+
+
+@app.command(epilog="Example: ledger attest stack gpt --provider openai --model gpt-5 --start … --end …")
+def stack(
+    name: Annotated[str, typer.Argument(help="What to call the hosted model here.")],
+    provider: Annotated[str, typer.Option(help="Who runs it.")],
+    model: Annotated[str, typer.Option(help="The model's name at the provider.")],
+    start: Annotated[str, typer.Option(help="First use, RFC 3339 in UTC: 2026-09-28T10:00:00Z.")],
+    end: Annotated[str, typer.Option(help="Last use.")],
+    revision: Annotated[str | None, typer.Option(help="Revision or snapshot the provider names.")] = None,
+    system_fingerprint: Annotated[str | None, typer.Option(help="As returned with the responses.")] = None,
+    sign_with: SignOption = None,
+    output: AttestationOutput = None,
+    key: KeyOption = None,
+    wait: WaitOption = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Record what a hosted model was called and when: a claim, never a proof of its weights."""
+    from ledger import model_checkpoint
+
+    statement = model_checkpoint.stack(
+        name,
+        provider=provider,
+        model=model,
+        revision=revision,
+        system_fingerprint=system_fingerprint,
+        period=(start, end),
+    )
+    conclude(statement, sign_with, output, key, wait, as_json=as_json)
+
+
 @app.command("add", epilog="Example: ledger attest add main-1.json")
 def add(
     file: Annotated[Path, typer.Argument(help="An attestation that was written with --output.")],

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contracts.digest import is_digest
-from contracts.errors import MalformedError, TamperError
+from contracts.errors import MalformedError, TamperError, UnknownKeyError
 from ledger import clock, envelope, statement
 from ledger.event_types import AttestationEvent
 from ledger.fields import Fields
@@ -75,7 +75,14 @@ class Received:
     def check(self, trust: Trust) -> None:
         """Returns when enough keys of the right role signed; UnknownKeyError or SignatureError otherwise."""
         role = signers(trust, self.said.kind)
-        envelope.verify(self.envelope, role.public, role.threshold)
+        try:
+            envelope.verify(self.envelope, role.public, role.threshold)
+        except UnknownKeyError as error:
+            name = SIGNED_BY[self.said.kind]
+            names = ", ".join(key.name for key in role.keys) or "nobody yet"
+            error.where = f"attestation of {self.said.subject}"
+            error.next_step = f"the role {name} has {names}; see `ledger key add {name}`"
+            raise
 
 
 def signers(trust: Trust, kind: str) -> Role:

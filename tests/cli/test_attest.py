@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,46 @@ def test_a_correction_is_a_new_acquisition(ledger: Ledger) -> None:
     assert called("ingest", "scores.parquet", "--supersedes", "main-1").code == 2
     scores("second.parquet", "main-2")
     assert called("ingest", "second.parquet", "--supersedes", "main-9").code == 2
+
+
+def test_a_channel_that_names_weights_needs_them_attested(ledger: Ledger) -> None:
+    collector()
+    made = right("key", "generate", "carol.pem")
+    Path("model").mkdir()
+    Path("model/model.bin").write_bytes(b"weights")
+    assert called("attest", "checkpoint", "model", "--sign-with", "carol.pem").code == 4
+    right("key", "add", "checkpoint", made["vkey"])
+    digest = "sha256:" + hashlib.sha256(b"weights").hexdigest()
+    for name in ("direct", "generated"):
+        text = Path(f"{name}.toml").read_text(encoding="utf-8")
+        text = text.replace(f'name = "{name}"', f'name = "{name}-w"')
+        text = text.replace('model = "m"', f'model = "m"\ncheckpoint = "{digest}"')
+        Path("w.toml").write_text(text, encoding="utf-8")
+        right("channel", "add", "w.toml")
+    table = pq.read_table("scores.parquet").to_pylist()
+    named = [row | {"channel": row["channel"] + "-w"} for row in table]
+    pq.write_table(pa.Table.from_pylist(named), "scores.parquet")
+    sign()
+    right("ingest", "scores.parquet", "--attestation", "main-1.json")
+    pair = (
+        "audit",
+        "transport",
+        "--ref",
+        "direct-w",
+        "--alt",
+        "generated-w",
+        "--resamples",
+        "100",
+        "--no-record",
+    )
+    assert called(*pair, "--require", "attested").code == 5
+    right("attest", "checkpoint", "model", "--name", "m", "--sign-with", "carol.pem")
+    assert called(*pair, "--require", "attested").code == 0
+    assert called("verify").code == 0
+    claim = ("attest", "stack", "gpt", "--provider", "p", "--model", "m", "--sign-with", "anna.pem")
+    right(*claim, "--start", "2026-09-01T00:00:00Z", "--end", "2026-09-02T00:00:00Z")
+    assert {row["kind"] for row in right("attest", "list")["attestations"]} == {
+        "acquisition",
+        "checkpoint",
+        "stack",
+    }
