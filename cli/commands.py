@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
         report,
         revoke,
         verify,
+        witness,
     )
 
     home.register(app)
@@ -41,5 +42,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(attest.app, name="attest")
     app.add_typer(revoke.app, name="revoke")
     app.add_typer(keys.app, name="key")
+    app.add_typer(witness.app, name="witness")
     app.add_typer(jev.app, name="jev")
     demo.register(app)

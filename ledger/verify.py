@@ -25,7 +25,7 @@ from ledger.problems import Problem, Problems
 from ledger.verify_catalog import CATALOG, Named, check_file, check_rows, reading
 from ledger.verify_log import Log, check_heads, check_published
 from ledger.verify_objects import check_objects, check_strays
-from ledger.verify_records import check_attestations, check_records, standings
+from ledger.verify_records import check_attestations, check_records, check_witnesses, standings
 from ledger.vkey import parse_vkey
 
 ATTEMPTS = 4
@@ -92,7 +92,8 @@ def verify(
     6. Every object that an event names is there with its digest.
     7. Every change of keys and policy was signed by those who could make it then. Every record is signed by
        those who could sign audits then, and holds the result and design its event says; every attestation
-       is signed by those who could sign it then, and is about what its event says.
+       is signed by those who could sign it then, and is about what its event says;
+       every cosigned head is of this log, and its witnesses are counted against the policy.
     8. Full only: every segment decodes, its pages lead to its root, its rows are in order, each once,
        as the event describes them, and meet the contract that admitted them.
     9. Full only: every audit gives the same result, byte for byte, when it is computed again.
@@ -154,6 +155,7 @@ class _Run:
         self.sizes = check_objects(found, objects, named, self._phase("objects", len(named.objects)))  # 6
         with found.guard("signature", CATALOG):
             trust = trusts.history(named.trust)  # 7
+            check_witnesses(found, objects, trust, [] if log is None else log.leaves, sorted(notes))
             check_attestations(found, objects, named, self.sizes, trust)
             self.audits = check_records(found, objects, named, self.sizes, trust)
         with reading(found, self.home):

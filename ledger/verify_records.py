@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Sequence
 from contracts.canonical import canonical
 from contracts.digest import sha256_digest
 from contracts.errors import LedgerError, TamperError
-from ledger import attestations, envelope, statement
+from ledger import attestations, envelope, statement, witness
 from ledger.event_types import AuditEvent
 from ledger.index import Index
 from ledger.objects import Objects, attestation_name, record_name
 from ledger.problems import Problems
 from ledger.revoked_since import REPRODUCES, revoked_since, told
-from ledger.trust import Role, TrustHistory
+from ledger.tree import prefix_roots
+from ledger.trust import WITNESS, Role, TrustHistory
 from ledger.verify_catalog import Named
-from ledger.verify_log import OBJECTS
+from ledger.verify_log import MAX_NOTE, OBJECTS
 
 
 def check_records(
@@ -43,6 +44,31 @@ def check_attestations(
             with found.guard("record", f"{OBJECTS}/{name}", f"event {index}"):
                 data = objects.read(name, limit=attestations.MAX_ATTESTATION)
                 attestations.checked(data, event, trust.before(index))
+
+
+def check_witnesses(
+    found: Problems, objects: Objects, trust: TrustHistory, leaves: Sequence[bytes], sizes: Sequence[int]
+) -> None:
+    """Every cosigned head: by the log's key, of its tree, by known witnesses; too few of them is a notice."""
+    newest = 0
+    for name in objects.list(witness.FOLDER):
+        size = int(name.rpartition("/")[2])
+        where = f"{OBJECTS}/{name}"
+        if size not in sizes:
+            found.notices.append(f"{where} is of no signed head of this log")
+            continue
+        with found.guard("signature", where):
+            head = trust.heads.verify(objects.read(name, limit=MAX_NOTE))
+            if prefix_roots(leaves, [size]) != [head.root]:
+                found.add("tree", where, "a head of another history was cosigned")
+            elif witness.judge(objects, trust, size).enough:
+                newest = max(newest, size)
+    role = trust.newest.role(WITNESS)
+    if role.keys and newest < max(sizes, default=0):
+        found.notices.append(
+            f"the head of size {max(sizes)} is not cosigned by {role.threshold} of the {len(role.keys)} "
+            f"witnesses; the newest that is has size {newest}"
+        )
 
 
 def standings(

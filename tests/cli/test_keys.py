@@ -80,3 +80,13 @@ def test_only_auditors_sign_audits_once_there_are_any(home: Path, monkeypatch: p
     log_record(found, signing_key(found), statement, auditors=[SigningKey.load("auditor.pem")])
     assert called("key", "retire", "auditor", "auditor").code == 0
     assert called("verify").code == 0
+
+
+def test_a_witness_is_made_named_and_counted(home: Path) -> None:
+    made = json.loads(called("witness", "create", "desk", "--json").out)
+    assert called("key", "add", "witness", made["vkey"]).code == 0
+    assert "not cosigned" in called("verify").err
+    done = called("witness", "sign", "desk")
+    assert "desk; the policy wants 1" in done.out
+    assert "not cosigned" not in called("verify").err
+    assert called("witness", "sign", "nobody").code == 2
