@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -59,9 +61,26 @@ def upgrade() -> None:
         sa.Column("digest", sa.Text(), nullable=False),
         sa.Column("plan", sa.Text(), nullable=False),
     )
+    _take_over_keys()
     for table in TABLES:
         for statement in triggers(table).values():
             op.execute(statement)
+
+
+def _take_over_keys() -> None:
+    """Rows for the keys that logs of the older form name: each log's first event, the key of its heads."""
+    connection = op.get_bind()
+    for leaf_index, data in connection.execute(
+        sa.text("SELECT leaf_index, data FROM event WHERE type = 'key'")
+    ):
+        said = json.loads(bytes(data))
+        connection.execute(
+            sa.text(
+                "INSERT INTO signing_key (event, action, role, vkey, replaces) "
+                "VALUES (:event, 'begin', :role, :vkey, NULL)"
+            ),
+            {"event": leaf_index, "role": said["role"], "vkey": said["vkey"]},
+        )
 
 
 def _event() -> sa.Column[int]:

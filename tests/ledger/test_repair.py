@@ -16,6 +16,7 @@ from ledger import objects as names
 from ledger.events import AcquisitionEvent
 from ledger.index import Index
 from ledger.repair import Repair, repair
+from ledger.verify import verify
 from tests.ledger.homes import Place, by_hand, files, new_place, one_of_each, segment_event
 
 
@@ -161,4 +162,5 @@ def test_an_older_catalog_is_migrated_and_sealed_again(place: Place) -> None:
     with pytest.raises(StorageError, match="older form"):
         Index.open(place.home)
     assert done(repair(place.home)) == [("migrated the catalog", "catalog.sqlite")]
+    assert not [p for p in verify(place.home).findings if p.kind == "catalog"]
     assert done(repair(place.home)) == []
