@@ -16,8 +16,9 @@ from typing import Any
 
 from audits.record import AuditResult, statement
 from cli import state
+from cli.output_file import write_whole
 from contracts.errors import StorageError, UsageError
-from ledger import clock, durable
+from ledger import clock
 from ledger.home import Home, signing_key
 from ledger.keys import SigningKey
 from ledger.records import Logged, log_record, logged_records
@@ -80,7 +81,7 @@ class Recorder:
             return Recorded(made, None, self.unsigned)
         logged = log_record(self.home, self.key, made, auditors=state.auditors(), wait=self.wait)
         if self.output is not None:
-            _write(self.output, logged.envelope)
+            write_whole(self.output, logged.envelope, "writing the envelope")
         return Recorded(made, logged, None)
 
     def _links(self, audit: AuditResult) -> dict[str, dict[str, list[str]]]:
@@ -115,17 +116,6 @@ def recorder(home: Home, key: str | None, *, no_record: bool, output: Path | Non
             "no such folder to write the envelope in", code="missing-file", where=output.parent
         )
     return Recorder(home, signer, why, output, wait)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """A file replaced as a whole; a device or pipe is written to."""
-    with durable.storage("writing the envelope", path):
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        staged = path.with_name(durable.temporary_name(".part"))
-        durable.create(staged, data)
-        durable.replace(staged, path)
 
 
 def _signer(home: Home, key: str | None) -> tuple[SigningKey | None, str]:

@@ -59,8 +59,8 @@ def report(
         show(found.result, found.names)
     if found.missing is not None:
         render.say(f"warning: rows could not be read: {render.printable(found.missing)}", stderr=True)
-    if output is not None and size is not None:
-        render.say(f"wrote {output}, {size:,} bytes; it needs no network and carries the signed record")
+    if output is not None:
+        render.say(f"wrote {output}: one file that needs no network and carries the signed record")
 
 
 def prepare(output: Path) -> None:

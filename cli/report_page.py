@@ -24,7 +24,8 @@ NAME = 64  # characters of a channel's name or an origin
 VALUE = 400  # characters of a differing value
 DIFFERENCES = 100
 COLUMNS = 76
-LISTED = 20  # acquisitions that lack something
+LISTED = 20  # acquisitions that lack something, records to read beside this one
+ENVIRONMENT = ("head", "channels", "versions", "time")  # what is no link to another record
 MARGIN_UNITS = "change of the target's log-odds"
 SIGNS = (("positive", "+"), ("zero", "0"), ("negative", "−"))
 INSTALL = "pip install 'evaluator-ledger[report]'"
@@ -92,6 +93,7 @@ def _parts(subject: Subject) -> dict[str, Any]:
         "compared": len(subject.channels) > 1,
         "tables": [*grids(result["tables"]), *_verdicts(result["verdicts"])],
         "design": grids({"design": result["design"]}),
+        "links": list(_links(environment)),
         "segments": [s.name for s in subject.statement.subjects[1:]][:DIFFERENCES],
         "more_segments": max(0, len(subject.statement.subjects) - 1 - DIFFERENCES),
         "envelope": None if signed is None else _base64(signed.envelope),
@@ -162,6 +164,18 @@ def _differing(channels: Mapping[str, Channel]) -> Iterator[Grid]:
         )
         columns = ("path", shown(first, NAME), shown(role, NAME))
         yield Grid(f"{first} and {role}", columns, rows, len(found) - len(rows))
+
+
+def _links(environment: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Other records to read beside this one: of which audit, for which role, their ids."""
+    for audit, roles in environment.items():
+        if audit not in ENVIRONMENT and isinstance(roles, Mapping):
+            for role, records in roles.items():
+                yield (
+                    shown(audit, NAME),
+                    shown(role, NAME),
+                    [shown(record, NAME) for record in records[:LISTED]],
+                )
 
 
 def _verdicts(verdicts: Mapping[str, Any]) -> list[Grid]:
