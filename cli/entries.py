@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 FORMATS = ("table", "jsonl", "csv", "parquet")
 FIRST = 20  # rows a person is shown where no --limit is given
 IdArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="An entry, segment, channel, acquisition, audit or event number.")
+    str,
+    typer.Argument(
+        metavar="ID", help="An entry, file digest, segment, channel, acquisition, plan, audit or event."
+    ),
 ]
 
 
@@ -31,7 +34,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands that read entries."""
     app.command(epilog="Example: ledger scores --trajectory traj000 --channel direct --step 0")(scores)
     app.command(epilog="Example: ledger show 4")(show)
-    app.command(epilog="Example: ledger lineage 7c1f0a2b9d3e4f55:0")(lineage)
+    app.command(epilog="Example: ledger lineage 7c1f0a2b9d3e4f55:0; ledger lineage --impact run-1")(lineage)
 
 
 def scores(
@@ -253,19 +256,37 @@ def lineage(
         Path | None,
         typer.Option(help="Write the proof of one entry here (C2SP tlog-proof), to check offline."),
     ] = None,
+    impact: Annotated[
+        bool, typer.Option("--impact", help="Only the audits that would change if this thing were wrong.")
+    ] = False,
+    format_: Annotated[
+        str, typer.Option("--format", help="tree, json, prov, openlineage, mermaid or dot.")
+    ] = "tree",
     at: AtOption = None,
     key: PublicKeyOption = None,
     trust_first: TrustFirstOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Trace a thing: an entry up to its file, row and inputs; an audit down to what it read."""
+    """Trace a thing: an entry up to its file, row and inputs; a file, channel or plan down to its audits."""
+    from ledger.impact import impact as affected
     from ledger.lineage import lineage as trace
+    from ledger.lineage_graph import WRITERS, Graph
     from ledger.reading import reading
 
+    if format_ not in ("tree", "json", *WRITERS):
+        expected = " | ".join(("tree", "json", *WRITERS))
+        raise UsageError("unknown format", where="--format", expected=expected, got=format_[:40])
+    if impact and source is not None:
+        raise UsageError("a file is checked against a lineage, not an impact", where="--source")
     with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
-        node = trace(opened, identifier, source)
+        node = affected(opened, identifier) if impact else trace(opened, identifier, source)
+        origin = opened.head.head.origin
         if proof is not None:
             _prove(opened, identifier, proof)
+    if format_ in WRITERS:
+        render.say(WRITERS[format_](Graph.of(node, origin)))
+        return
+    as_json = as_json or format_ == "json"
     _emit(node, as_json)
     if source is not None and not as_json:
         render.say("", f"{source} is the file these came from: its digest agrees")

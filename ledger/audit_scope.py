@@ -15,6 +15,13 @@ from ledger.statement import Statement
 _PARTS = ("channel", "intervention", "mode", "scenario")  # of predictions; a scope lists each as a plural
 
 
+def all_audits(reading: Reading) -> Iterator[Record]:
+    """Every logged audit, in the order of the log."""
+    for row in reading.index.records(reading.size):
+        reading.confirm(row.event)
+        yield read_record(reading, row)
+
+
 def audits_over(reading: Reading, segments: Sequence[SegmentRow]) -> Iterator[Record]:
     """The audits whose subjects name one of the segments, in the order of the log."""
     named = [digest.encode() for segment in segments for digest in digests_of(segment)]

@@ -4,11 +4,13 @@ acquisition.
     <hex>:<row>          an entry: at least 16 hex digits of its entries root, and the row below it
     sha256:<hex> <hex>   a record or a segment's entries root, at least 8 digits
     blake3:<hex>         a channel's fingerprint, a segment's or a refusal's file, at least 8 digits
+    blake3:<hex>#<row>   a row of a source file, whose digest alone means the file
     <number>             an event of the log
-    anything else        a channel (NAME or NAME@VERSION) or an acquisition
+    anything else        a channel (NAME or NAME@VERSION), an acquisition or a plan
 
 A text that means several things is refused with the spellings that mean one: `event:17`, `channel:NAME`,
-`acquisition:ID`, `segment:<hex>`, `record:<hex>`, `refusal:<hex>`, or more digits.
+`acquisition:ID`, `plan:NAME`, `segment:<hex>`, `record:<hex>`, `refusal:<hex>`, `source:<hex>`, or more
+digits.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from contracts.findings import shown
 from ledger.entry_id import SHORT, entry_id
 from ledger.entry_id import parse as parse_entry
 from ledger.index import Index
-from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
+from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
 
 MIN_HEX = 8
 HEX = re.compile(rf"(?:(sha256|blake3):)?([0-9a-f]{{{MIN_HEX},64}})", re.ASCII)
@@ -51,7 +53,20 @@ class EventFound:
     event: int
 
 
-Found = EntryFound | EventFound | SegmentRow | RefusalRow | RecordRow | ChannelRow | AcquisitionRow
+@dataclass(frozen=True)
+class SourceFound:
+    """A file that some ingest read, or one of its rows (`row` from 1, None: the whole file)."""
+
+    digest: str
+    name: str
+    event: int
+    row: int | None = None
+
+
+Found = (
+    EntryFound | EventFound | SourceFound | SegmentRow | RefusalRow | RecordRow | ChannelRow | AcquisitionRow
+    | PlanRow
+)  # fmt: skip
 
 
 def spelling(found: Found) -> str:
@@ -71,6 +86,11 @@ def spelling(found: Found) -> str:
             text = f"channel:{found.channel.reference}"
         case AcquisitionRow():
             text = f"acquisition:{found.id}"
+        case PlanRow():
+            text = f"plan:{found.id}"
+        case SourceFound():
+            row = "" if found.row is None else f"#{found.row}"
+            text = f"source:{found.digest.removeprefix('blake3:')}{row}"
     return text
 
 
@@ -159,6 +179,25 @@ def _acquisition(index: Index, text: str, at: int) -> Iterator[Found]:
     yield from (row for row in index.acquisitions(at) if row.id == text)
 
 
+def _plan(index: Index, text: str, at: int) -> Iterator[Found]:
+    digest = _by_digest(text, "sha256")
+    yield from (row for row in index.plans(at) if row.id == text or digest(row.digest))
+
+
+def _source(index: Index, text: str, at: int) -> Iterator[Found]:
+    """The files that segments and refusals name; a file that several calls read is one."""
+    text, mark, row = text.partition("#")
+    if mark and not NUMBER.fullmatch(row):
+        return
+    digest, seen = _by_digest(text, "blake3"), set()
+    holders: list[SegmentRow | RefusalRow] = [*index.segments(at), *index.refusals(at)]
+    for holder in sorted(holders, key=lambda row: row.event):
+        for source in holder.sources:
+            if source.digest not in seen and digest(source.digest):
+                seen.add(source.digest)
+                yield SourceFound(source.digest, source.name, holder.event, int(row) if mark else None)
+
+
 _LOOKUPS: dict[str, Callable[[Index, str, int], Iterator[Found]]] = {
     "event": _event,
     "segment": _segment,
@@ -166,4 +205,6 @@ _LOOKUPS: dict[str, Callable[[Index, str, int], Iterator[Found]]] = {
     "record": _record,
     "channel": _channel,
     "acquisition": _acquisition,
+    "plan": _plan,
+    "source": _source,
 }

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from ledger import events
 from ledger.audit_scope import (
     acquisitions_of,
+    all_audits,
     asks,
     audits_over,
     channels_of,
@@ -22,12 +25,20 @@ from ledger.audit_scope import (
     reads,
     segments_of,
 )
-from ledger.event_types import AcquisitionEvent, AuditEvent, ChannelEvent, RefusalEvent, SegmentEvent
-from ledger.identify import EntryFound, EventFound, Found, identify
-from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
+from ledger.event_types import (
+    AcquisitionEvent,
+    AuditEvent,
+    ChannelEvent,
+    PlanEvent,
+    RefusalEvent,
+    SegmentEvent,
+)
+from ledger.identify import EntryFound, EventFound, Found, SourceFound, identify
+from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
 from ledger.node import Node, present
 from ledger.pages import PAGE_ROWS
 from ledger.reading import Reading
+from ledger.segment_reader import SegmentReader
 from ledger.show import (
     Entry,
     Record,
@@ -37,10 +48,12 @@ from ledger.show import (
     entry_node,
     event_node,
     head_node,
+    plan_node,
     read_entry,
     read_record,
     refusal_node,
     segment_node,
+    source_node,
 )
 from ledger.source_check import check_source
 
@@ -55,7 +68,7 @@ def lineage(reading: Reading, text: str, source: Path | None = None) -> Node:
     """
     found = identify(reading.index, text, reading.size)
     if isinstance(found, EventFound):
-        found = _made_by(reading, found)
+        found = made_by(reading, found)
     reading.confirm(found.event)
     match found:
         case EntryFound():
@@ -69,6 +82,10 @@ def lineage(reading: Reading, text: str, source: Path | None = None) -> Node:
             node = _of_channel(reading, found)
         case AcquisitionRow():
             node = _of_acquisition(reading, found)
+        case PlanRow():
+            node = _of_plan(reading, found)
+        case SourceFound():
+            node = _of_source(reading, found)
         case RefusalRow():
             node = _with(refusal_node(reading, found), [_logged(reading, found.event)])
         case EventFound():
@@ -132,9 +149,52 @@ def _of_audit(reading: Reading, record: Record) -> Node:
             _logged(reading, record.row.event),
             *_channels(reading, channels_of(reading, record)),
             *_acquisitions(reading, acquisitions_of(reading, record)),
+            *_plans(reading, design_of(record).get("plan")),
             *(_checked_segment(reading, segment) for segment in segments_of(reading, record)),
         ],
     )
+
+
+def _of_plan(reading: Reading, row: PlanRow) -> Node:
+    """A plan downward: the audits that followed it."""
+    followed = [
+        audit_node(reading, record)
+        for record in all_audits(reading)
+        if design_of(record).get("plan") == row.digest
+    ]
+    return _with(plan_node(reading, row), [_logged(reading, row.event), *followed])
+
+
+def _of_source(reading: Reading, found: SourceFound) -> Node:
+    """A source file downward: what was made of it; of one row, the entries it became."""
+    index, size = reading.index, reading.size
+    segments = [s for s in index.segments(size) if any(f.digest == found.digest for f in s.sources)]
+    refusals = [r for r in index.refusals(size) if any(f.digest == found.digest for f in r.sources)]
+    if found.row is not None:
+        entries = [
+            _of_entry(reading, read_entry(reading, EntryFound(segment, row)), None)
+            for segment in segments
+            for row in rows_of(reading, segment, found)
+        ]
+        return _with(source_node(found), entries)
+    return _with(
+        source_node(found),
+        [
+            *(_checked_segment(reading, segment) for segment in segments),
+            *(_checked_refusal(reading, row) for row in refusals),
+            *(audit_node(reading, record) for record in audits_over(reading, segments)),
+        ],
+    )
+
+
+def rows_of(reading: Reading, segment: SegmentRow, found: SourceFound) -> list[int]:
+    """The rows of a segment that a row of a source file became."""
+    reading.confirm(segment.event)
+    places = [i for i, source in enumerate(segment.sources) if source.digest == found.digest]
+    with SegmentReader.ranged(reading.objects, segment) as reader:
+        where = reader.source_rows(0, segment.rows)
+    hit = np.isin(where.files, places) & (where.rows == found.row)
+    return [int(row) for row in np.flatnonzero(hit)]
 
 
 def _of_channel(reading: Reading, row: ChannelRow) -> Node:
@@ -178,7 +238,16 @@ def _of_acquisition(reading: Reading, row: AcquisitionRow) -> Node:
     )
 
 
-def _made_by(reading: Reading, found: EventFound) -> Found:
+def _plans(reading: Reading, digest: object) -> Iterator[Node]:
+    """The plan an audit followed."""
+    for row in reading.index.plans(reading.size):
+        if row.digest == digest:
+            reading.confirm(row.event)
+            yield plan_node(reading, row)
+            return
+
+
+def made_by(reading: Reading, found: EventFound) -> Found:
     """What an event brought into the ledger, the event itself when that is nothing of its own."""
     index, size, event = reading.index, reading.size, found.event
     rows: Sequence[Found] = ()
@@ -193,6 +262,8 @@ def _made_by(reading: Reading, found: EventFound) -> Found:
             rows = index.acquisitions(size)
         case AuditEvent():
             rows = index.records(size)
+        case PlanEvent():
+            rows = index.plans(size)
     return next((row for row in rows if row.event == event), found)
 
 
@@ -210,6 +281,11 @@ def _logged(reading: Reading, event: int) -> Node:
         path=reading.proof_length(event),
     )
     return Node("event", str(event), facts, (head_node(reading),))
+
+
+def _checked_refusal(reading: Reading, refusal: RefusalRow) -> Node:
+    reading.confirm(refusal.event)
+    return refusal_node(reading, refusal)
 
 
 def _checked_segment(reading: Reading, segment: SegmentRow) -> Node:

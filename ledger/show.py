@@ -12,8 +12,8 @@ from contracts.schema import SegmentSchema
 from ledger import envelope, events, statement
 from ledger.entry_id import entry_id
 from ledger.envelope import Envelope
-from ledger.identify import EntryFound, EventFound, identify
-from ledger.index_rows import AcquisitionRow, ChannelRow, RecordRow, RefusalRow, SegmentRow
+from ledger.identify import EntryFound, EventFound, SourceFound, identify
+from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
 from ledger.node import Node, present
 from ledger.objects import record_name
 from ledger.pages import page_count
@@ -66,8 +66,14 @@ def show(reading: Reading, text: str) -> Node:
     return node
 
 
-def node_of(reading: Reading, found: SegmentRow | RefusalRow | AcquisitionRow) -> Node:
-    """A segment, a refusal or an acquisition."""
+def node_of(
+    reading: Reading, found: SegmentRow | RefusalRow | AcquisitionRow | PlanRow | SourceFound
+) -> Node:
+    """A segment, a refusal, an acquisition, a plan or a source file."""
+    if isinstance(found, PlanRow):
+        return plan_node(reading, found)
+    if isinstance(found, SourceFound):
+        return source_node(found)
     if isinstance(found, SegmentRow):
         return segment_node(reading, found)
     if isinstance(found, RefusalRow):
@@ -183,6 +189,25 @@ def acquisition_node(reading: Reading, row: AcquisitionRow) -> Node:
         superseded_by=later or None,
     )
     return Node("acquisition", row.id, facts)
+
+
+def plan_node(reading: Reading, row: PlanRow) -> Node:
+    """A declared plan: what it is about, and the design in its record."""
+    facts = present(
+        event=row.event,
+        time=reading.event_row(row.event).time,
+        digest=row.digest,
+        audit=row.plan.get("audit"),
+        estimands=row.plan.get("estimands"),
+        gates=row.plan.get("gates"),
+        design=row.plan.get("design"),
+    )
+    return Node("plan", row.id, facts)
+
+
+def source_node(found: SourceFound) -> Node:
+    """A file that an ingest read; the ledger keeps its digest, not the file."""
+    return Node("source", found.digest, present(name=found.name, digest=found.digest, row=found.row))
 
 
 def revocation(reading: Reading, target: str) -> dict[str, object] | None:
