@@ -1,8 +1,9 @@
 """Small valid files to start from: what `ingest --template` prints.
 
-The scores are one transition under two channels, before and after, in two layouts with two candidates, with
-the texts themselves in place of digests so that a person can read every row. They name the channels
-`direct` and `generated`, which must be registered with `presentation.layouts = 2`.
+The scores are one transition under two channels, before and after, in four layouts with four candidates,
+with the texts themselves in place of digests so that a person can read every row. They name the channels
+`direct` and `generated`, which fit as examples/channels and `ledger demo --files` give them: four layouts,
+four labels.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from contracts.errors import UsageError
 from contracts.findings import shown
 from contracts.kinds import KINDS
 
-_CANDIDATES = ("yes", "no")
+_CANDIDATES = ("north", "east", "south", "west")
+_LABELS = "ABCD"
 _COLUMNS = (
     "trajectory_id",
     "step",
@@ -33,14 +35,20 @@ _COLUMNS = (
     "view",
     "request",
 )
-_STATES = {"before": "The agent has not looked yet.", "after": "The agent has read the page."}
-_VIEWS = {"before": "Nothing is known.", "after": "The page says yes."}
-# Energies of `yes` and of `no`: made up, and the same in both layouts.
+_STATES = {"before": "The agent has not looked yet.", "after": "The agent has read the sign."}
+_VIEWS = {"before": "Nothing is known.", "after": "The sign points north."}
+# An energy for each candidate: made up, and the same in all layouts.
 _ENERGIES = {
-    ("direct", "before"): (-0.75, -0.625),
-    ("direct", "after"): (-0.25, -1.5),
-    ("generated", "before"): (-0.5, -0.9375),
-    ("generated", "after"): (-0.625, -0.75),
+    ("direct", "before"): (-1.5, -1.25, -1.375, -1.4375),
+    ("direct", "after"): (-0.25, -2.5, -3.0, -2.75),
+    ("generated", "before"): (-0.75, -1.75, -2.0, -2.25),
+    ("generated", "after"): (-1.0, -1.5, -1.875, -2.0),
+}
+# What the scores go with, for whoever prints them.
+NEXT = {
+    "transport": "`ledger channel add` direct and generated, in examples/channels or from `ledger demo --files .`, "
+    "then `ledger ingest` this text as scores.csv",
+    "jev": "`ledger ingest` this text as predictions.jsonl, with --acquisition ID",
 }
 
 
@@ -60,7 +68,7 @@ def _scores() -> str:
     for (channel, endpoint), layout in product(_ENERGIES, range(len(_CANDIDATES))):
         shown_as = (*_CANDIDATES[layout:], *_CANDIDATES[:layout])
         view = _VIEWS[endpoint] if channel == "generated" else ""
-        options = " ".join(f"{letter}) {label}" for letter, label in zip("AB", shown_as, strict=True))
+        options = " ".join(f"{letter}) {label}" for letter, label in zip(_LABELS, shown_as, strict=True))
         request = " ".join(part for part in (_STATES[endpoint], view, options) if part)
         for candidate, energy in zip(_CANDIDATES, _ENERGIES[channel, endpoint], strict=True):
             rows.writerow(
@@ -74,7 +82,7 @@ def _scores() -> str:
                     "candidate": candidate,
                     "energy": energy,
                     "status": "ok",
-                    "target": "yes",
+                    "target": "north",
                     "state": _STATES[endpoint],
                     "candidates": " | ".join(_CANDIDATES),
                     "view": view,

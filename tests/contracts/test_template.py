@@ -10,23 +10,31 @@ from pathlib import Path
 import pytest
 
 from contracts.admission import judge
-from contracts.channel import ChannelBook
+from contracts.channel import Channel, ChannelBook, fingerprint
+from contracts.channel_file import load_spec
 from contracts.errors import UsageError
 from contracts.kinds import decide
 from contracts.rows import canonicalise
 from contracts.template import template
 from ledger.sources import read_sources
-from tests.contracts.score_book import BOOK, DIRECT, GENERATED
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "channels"
 
 
-def test_the_score_template_is_admitted_whole(tmp_path: Path) -> None:
+def _book() -> ChannelBook:
+    """The example channels, as `ledger channel add` would register them."""
+    specs = [load_spec(path) for path in sorted(EXAMPLES.glob("*.toml"))]
+    return ChannelBook(tuple(Channel(name, 1, spec, fingerprint(spec)) for name, spec in specs))
+
+
+def test_the_score_template_fits_the_example_channels(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text(template("transport"))
-    book = ChannelBook((DIRECT, GENERATED))
+    book = _book()
     rows = canonicalise(read_sources([path]), book)
     admission = judge(rows, book)
     assert admission.findings.total == 0
-    assert admission.admitted.num_rows == rows.rows == 16
+    assert admission.admitted.num_rows == rows.rows == 64
     assert rows.missing_digests == {}
     assert rows.ignored == ()
 
@@ -34,13 +42,13 @@ def test_the_score_template_is_admitted_whole(tmp_path: Path) -> None:
 def test_the_score_template_rotates_its_requests() -> None:
     rows = list(csv.DictReader(io.StringIO(template("transport"))))
     cells = {(r["endpoint"], r["channel"], r["layout"]): r["request"] for r in rows}
-    assert len(set(cells.values())) == len(cells) == 8
+    assert len(set(cells.values())) == len(cells) == 16
 
 
 def test_a_slip_in_the_template_is_named(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
-    path.write_text(template("transport").replace("-0.75", "minus", 1))
-    (finding,) = canonicalise(read_sources([path]), BOOK).findings.examples
+    path.write_text(template("transport").replace("-1.5", "minus", 1))
+    (finding,) = canonicalise(read_sources([path]), _book()).findings.examples
     assert (finding.code, finding.rows, finding.got) == ("not-a-number", (1,), "minus")
 
 
