@@ -34,26 +34,41 @@ def add(
     new_version: Annotated[
         bool, typer.Option("--new-version", help="Register another specification under a known name.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read and judge the files, and write nothing.")
+    ] = False,
     key: KeyOption = None,
     wait: WaitOption = 5.0,
     as_json: JsonOption = False,
 ) -> None:
     """Register channels; a specification that is known already changes nothing."""
-    from ledger.channels import add as register
+    from ledger import channels
     from ledger.home import signing_key
 
     home = state.find_home()
-    done = register(home, signing_key(home, key), files, new_version=new_version, wait=wait)
+    if dry_run:
+        found, size = channels.judge(home, files, new_version=new_version), None
+    else:
+        done = channels.add(home, signing_key(home, key), files, new_version=new_version, wait=wait)
+        found, size = done.channels, done.commit.size
     if as_json:
-        channels = [{**as_object(r.channel), "new": r.new, "aliases": list(r.aliases)} for r in done.channels]
-        render.emit_json({"channels": channels, "size": done.commit.size})
+        told = [
+            {**as_object(r.channel), "new": r.new, "aliases": list(r.aliases), "warnings": list(r.warnings)}
+            for r in found
+        ]
+        render.emit_json({"channels": told, "dry_run": dry_run, "size": size})
         return
-    for registered in done.channels:
+    for registered in found:
         channel = registered.channel
-        word = "registered" if registered.new else "known already"
+        word = ("would register" if dry_run else "registered") if registered.new else "known already"
         render.say(f"{word}: {channel.reference}  {channel.short}")
         if registered.aliases:
             render.say(f"  the same specification as {', '.join(registered.aliases)}")
+        for warning in registered.warnings:
+            render.say(*render.wrapped(f"warning: {warning}"), stderr=True)
+    if dry_run:
+        render.say("nothing was written")
+        return
     render.say("next: ledger ingest SCORES, or ledger channel diff A B to see what separates two")
 
 
@@ -90,21 +105,10 @@ def show(
     if as_json:
         render.emit_json(as_object(found))
         return
-    render.pairs({"channel": found.reference, "fingerprint": found.fingerprint})
-    for part, table in found.spec.items():
-        render.say("", f"[{part}]")
-        for name, value in table.items():
-            _value(name, value)
+    from cli.toml_text import specification
 
-
-def _value(name: str, value: object) -> None:
-    """One setting; a text of several lines stands below its name."""
-    import json
-
-    if isinstance(value, str) and "\n" in value:
-        render.say(f"{name}:", *(f"  {render.printable(line)}" for line in value.rstrip("\n").split("\n")))
-    else:
-        render.say(f"{name} = {json.dumps(value, ensure_ascii=True)}")
+    render.say(f"# {found.reference}, fingerprint {found.fingerprint}")
+    render.say(*specification(found.name, found.spec))
 
 
 @app.command(epilog="Example: ledger channel diff direct generated")

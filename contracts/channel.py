@@ -27,6 +27,14 @@ _REFERENCE = re.compile(
     re.ASCII,
 )
 _LISTED = 8
+_CLOSE = 0.75
+# What the ledger itself reads in a specification; everything else only describes and is fingerprinted.
+_READ_KEYS = {
+    "readout": ("kind", "labels", "dtype"),
+    "stack": ("hosted", "checkpoint"),
+    "view": ("kind",),
+    "presentation": ("layouts",),
+}
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,18 @@ def _value_faults(tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
             yield "readout.labels: a label occurs twice"
     if not isinstance(tables.get("stack", {}).get("hosted", False), bool):
         yield "stack.hosted: must be true or false"
+
+
+def look_alikes(spec: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """Keys that the ledger does not read and that look like ones it does, each as a sentence.
+
+    The tables are open, so such a key may be meant; a misspelt `layouts` is far likelier.
+    """
+    for part, known in _READ_KEYS.items():
+        for key in spec[part]:
+            close = [] if key in known else difflib.get_close_matches(key, known, n=1, cutoff=_CLOSE)
+            if close:
+                yield f"{at_key(part, key)} is not read by the ledger; was {part}.{close[0]} meant?"
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.channel import Channel, ChannelBook, differences, fingerprint
+from contracts.channel import Channel, ChannelBook, differences, fingerprint, look_alikes
 from contracts.channel_file import load_spec
 from contracts.errors import ContractError, UsageError
 from ledger import lock, log
 from ledger.event_types import ChannelEvent
 from ledger.home import Home
+from ledger.index import Index
 from ledger.keys import SigningKey
 from ledger.log import Commit, Transaction
 
 _SHOWN = 3
+_WIDE = 40
 
 
 @dataclass(frozen=True)
 class Registered:
-    """A channel as the ledger has it after a call; `aliases` are other names of its fingerprint."""
+    """A channel as the ledger has it after a call; `aliases` are other names of its fingerprint.
+
+    `warnings` name keys that look like ones the ledger reads and are not.
+    """
 
     channel: Channel
     new: bool
     aliases: tuple[str, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(look_alikes(self.channel.spec))
 
 
 @dataclass(frozen=True)
@@ -49,23 +58,40 @@ def add(
     set. ContractError when two files of the call give one name two specifications.
     """
     specs = [load_spec(path) for path in files]
-    decided: list[tuple[Channel, bool]] = []
-    book = ChannelBook(())
+    found: tuple[Registered, ...] = ()
 
     def build(transaction: Transaction) -> list[ChannelEvent]:
-        nonlocal book
-        book = transaction.index.channels()
-        named: dict[str, Channel] = {}
-        for path, (name, spec) in zip(files, specs, strict=True):
-            channel, new = _decide(book, named.get(name), name, spec, new_version, path)
-            named[name] = channel
-            decided.append((channel, new))
-            if new:
-                book = ChannelBook((*book.channels, channel))
-        return [ChannelEvent(c.name, c.version, c.fingerprint, c.spec) for c, new in decided if new]
+        nonlocal found
+        found = _judge(transaction.index.channels(), files, specs, new_version)
+        channels = [registered.channel for registered in found if registered.new]
+        return [ChannelEvent(c.name, c.version, c.fingerprint, c.spec) for c in channels]
 
     commit = log.commit(home, key, build, wait=wait)
-    return Registration(tuple(Registered(c, new, _aliases(book, c)) for c, new in decided), commit)
+    return Registration(found, commit)
+
+
+def judge(home: Home, files: Sequence[Path], *, new_version: bool = False) -> tuple[Registered, ...]:
+    """What `add` would make of the files, with nothing written; raises what it would raise."""
+    specs = [load_spec(path) for path in files]
+    with Index.open(home) as index:
+        return _judge(index.channels(), files, specs, new_version)
+
+
+def _judge(
+    book: ChannelBook,
+    files: Sequence[Path],
+    specs: Sequence[tuple[str, dict[str, object]]],
+    new_version: bool,
+) -> tuple[Registered, ...]:
+    decided: list[tuple[Channel, bool]] = []
+    named: dict[str, Channel] = {}
+    for path, (name, spec) in zip(files, specs, strict=True):
+        channel, new = _decide(book, named.get(name), name, spec, new_version, path)
+        named[name] = channel
+        decided.append((channel, new))
+        if new:
+            book = ChannelBook((*book.channels, channel))
+    return tuple(Registered(channel, new, _aliases(book, channel)) for channel, new in decided)
 
 
 def _decide(
@@ -90,14 +116,18 @@ def _decide(
     tables = {part: table for part, table in spec.items() if isinstance(table, dict)}
     channel = Channel(name, len(versions) + 1, tables, found)
     if versions and not new_version:
-        changed = [d.path for d in differences(versions[-1], channel)]
+        changed = [f"{d.path} {_was(d.a)} → {_was(d.b)}" for d in differences(versions[-1], channel)]
         more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         raise UsageError(
             f"channel {name} is already registered with another specification", code="channel-exists",
-            where=path, got=f"other values of {', '.join(changed[:_SHOWN])}{more}",
+            where=path, got=f"changes: {', '.join(changed[:_SHOWN])}{more}",
             next_step=f"register it as {name}@{channel.version} with --new-version, or under another name",
         )  # fmt: skip
     return channel, True
+
+
+def _was(value: str | None) -> str:
+    return "(absent)" if value is None else value if len(value) <= _WIDE else value[: _WIDE - 1] + "…"
 
 
 def _aliases(book: ChannelBook, channel: Channel) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.channel import fingerprint
+from contracts.channel import fingerprint, look_alikes
 from contracts.errors import ContractError, StorageError, UsageError
 from ledger import channels
 from ledger.index import Index
@@ -105,3 +105,25 @@ def test_a_specification_longer_than_an_event(place: Place, tmp_path: Path) -> N
     add(place, written(tmp_path, "long", "x" * 100_000))
     with Index.open(place.home) as index:
         assert index.channels().resolve("long").spec == spec("x" * 100_000)
+
+
+def test_a_dry_run_judges_and_writes_nothing(place: Place, tmp_path: Path) -> None:
+    path = written(tmp_path, "direct", "a")
+    before = files(place.home.path)
+    (found,) = channels.judge(place.home, [path])
+    assert found.new
+    assert files(place.home.path) == before
+
+
+def test_a_key_that_looks_like_one_the_ledger_reads_is_warned_of() -> None:
+    spec = {
+        "prompt": {},
+        "readout": {"kind": "k", "lables": []},
+        "stack": {},
+        "view": {},
+        "presentation": {"layout": 4},
+    }
+    assert [text.split(" ")[0] for text in look_alikes(spec)] == ["readout.lables", "presentation.layout"]
+    assert not list(
+        look_alikes({**spec, "readout": {"kind": "k"}, "presentation": {"layouts": 4, "order": "x"}})
+    )

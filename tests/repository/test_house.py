@@ -97,3 +97,11 @@ def test_every_command_explains_itself_with_an_example(path: tuple[str, ...], co
     for option in getattr(command, "params", []):
         if option.param_type_name == "option" and option.name != "help":
             assert option.help, f"{path} {option.name} has no help"
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = set(
+        re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    )
+    assert listed == {path.name for path in folder.glob("[0-9]*.md")}
