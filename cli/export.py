@@ -11,8 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from cli import render, state
-from cli.words import JsonOption, PublicKeyOption, TrustFirstOption
+from cli.words import JsonOption, KeyOption, PublicKeyOption, TrustFirstOption
 from contracts.errors import CannotAnswerError, StorageError, UsageError
+from ledger import durable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,10 +102,62 @@ def scores(
     )
 
 
+@app.command(epilog="Example: ledger export --format eval-result 7 -o verdict.dsse.json")
+def record(
+    audit: Annotated[
+        str, typer.Argument(metavar="PLAN|AUDIT", help="The audit: record, event number, or its plan.")
+    ],
+    format_: Annotated[
+        str, typer.Option("--format", help="eval-result: the in-toto proposal for evaluation results.")
+    ] = "eval-result",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file (default: standard output).")
+    ] = None,
+    unsigned: Annotated[
+        bool, typer.Option("--unsigned", help="The plain statement, in no envelope.")
+    ] = False,
+    key: KeyOption = None,
+    trust_first: TrustFirstOption = False,
+) -> None:
+    """Write the verdicts of a standing audit in another form, signed anew; its gates become claims."""
+    from audits.eval_result import eval_result
+    from audits.gates import parse
+    from cli.gate import refuse
+    from ledger import envelope, statement
+    from ledger.home import signing_key
+    from ledger.keys import key_id
+    from ledger.reading import reading
+    from ledger.standing import named, standing
+
+    if FORMS.get(format_) != "record":
+        raise UsageError("unknown format", where="--format", expected=" | ".join(FORMS), got=format_[:40])
+    home = state.find_home()
+    signer = signing_key(home, key)
+    with reading(home, trust_first=trust_first) as opened:
+        found = standing(opened, named(opened, audit))
+    refuse(list(found.reasons))
+    made = eval_result(
+        found.record.statement,
+        record=found.record.row.record,
+        event=found.record.row.event,
+        signer=key_id(signer.public),
+        wanted={} if found.plan is None else parse(found.plan.plan["gates"]),
+    ).to_bytes()
+    if not unsigned:
+        made = envelope.sign(made, statement.PAYLOAD_TYPE, [signer]).to_bytes()
+    if output is None:
+        render.say(made.decode())
+        return
+    with durable.storage("writing the statement", output):
+        staged = output.with_name(durable.temporary_name(".part"))
+        durable.create(staged, made)
+        durable.replace(staged, output)
+    render.say(f"{output}: {format_} of audit {render.short(found.record.row.record)}")
+
+
 def _write(form: str, output: Path, arms: tuple[Covered, ...], tables: Any, record: str) -> tuple[int, int]:
     """Write a file that appears whole or not at all; gives its entries and rows."""
     from cli.entries import stream
-    from ledger import durable
 
     staged = output.with_name(durable.temporary_name(".part"))
     try:

@@ -115,3 +115,19 @@ def test_nothing_is_handed_on_without_an_audit_of_that_channel(ledger: Ledger, c
     assert call("revoke", "acquisition", "main-1", "--reason", "swapped")[0] == 0
     assert call("export", "scores", "--channel", "direct", *event_two)[0] == 5
     assert not Path(target).exists()
+
+
+def test_a_verdict_is_exported_signed_in_the_form_of_the_proposal(ledger: Ledger, call: Call) -> None:
+    from ledger import envelope
+
+    event = str(json.loads(call(*PAIR, "--json")[1])["event"])
+    target = ledger.folder / "verdict.dsse.json"
+    assert call("export", "--format", "eval-result", event, "-o", str(target))[0] == 0
+    payload = envelope.verify(envelope.parse(target.read_bytes()), [ledger.key.public])
+    plain = json.loads(call("export", "record", event, "--unsigned")[1])
+    assert json.loads(payload) == plain
+    assert plain["predicateType"] == "https://in-toto.io/attestation/eval-result/v0.1"
+    assert call("export", "record", event, "--format", "oms")[0] == 2
+    assert call("export", "record", "0")[0] == 2
+    assert call("revoke", "acquisition", "main-1", "--reason", "swapped")[0] == 0
+    assert call("export", "--format=eval-result", event)[0] == 5
