@@ -177,6 +177,10 @@ class RefusalEvent:
     time: str = field(default_factory=clock.now)
 
 
+# What a revocation may be about: the id of an acquisition, a channel's fingerprint, an attestation's digest.
+ACQUISITION, CHANNEL, ATTESTATION = REVOCABLE = ("acquisition", "channel", "attestation")
+
+
 @dataclass(frozen=True)
 class RevocationEvent:
     """Something later audits leave out, and why."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from contracts.errors import UsageError
 from contracts.findings import shown
 from ledger import lock, log
-from ledger.event_types import RevocationEvent
+from ledger.event_types import ACQUISITION, ATTESTATION, CHANNEL, RevocationEvent
 from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import SigningKey
 from ledger.log import Commit, Transaction
 
-ACQUISITION, CHANNEL, ATTESTATION = KINDS = ("acquisition", "channel", "attestation")
 MAX_REASON = 2000
 MIN_HEX = 8
 LISTS = {ACQUISITION: "acquisition list", CHANNEL: "channel list", ATTESTATION: "attest list"}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.attestations import MODEL
+from ledger.event_types import ACQUISITION, ATTESTATION, CHANNEL
 from ledger.index import Index
 from ledger.index_rows import RevocationRow
-from ledger.revocations import ACQUISITION, ATTESTATION, CHANNEL
 from ledger.scope import Level
 from ledger.statement import Statement
 
@@ -21,7 +21,8 @@ def revoked_since(stated: Statement, index: Index, size: int) -> tuple[Revocatio
     Of a checkpoint's attestation it is not asked whether the audit's channels name that very checkpoint.
     """
     revocations = index.revocations(size)
-    at = int(stated.subjects[0].name.rpartition("@")[2])
+    size_text = stated.subjects[0].name.rpartition("@")[2]
+    at = int(size_text) if size_text.isascii() and size_text.isdigit() else 0
     later = [row for row in revocations if row.event >= at]
     if not later:
         return ()

@@ -17,6 +17,10 @@ from ledger import trust as trusts
 from ledger.attested import PREDICTIONS, Vouched
 from ledger.derive import rows as derive
 from ledger.event_types import (
+    ACQUISITION,
+    ATTESTATION,
+    CHANNEL,
+    REVOCABLE,
     AcquisitionEvent,
     AttestationEvent,
     ChannelEvent,
@@ -74,7 +78,6 @@ __all__ = [
     "view",
 ]
 
-ACQUISITION, CHANNEL, ATTESTATION = REVOCABLE = ("acquisition", "channel", "attestation")
 _LISTED = 8
 _READ = frozenset(
     kind.type
