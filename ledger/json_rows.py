@@ -44,7 +44,7 @@ class _MinusZero(int):
 
 
 def unreadable(name: str, what: str, line: int | None) -> StorageError:
-    """The error for bytes that are not JSON Lines."""
+    """The error for lines or keys beyond what is read."""
     return StorageError(
         what,
         code="unreadable",
@@ -53,8 +53,30 @@ def unreadable(name: str, what: str, line: int | None) -> StorageError:
     )
 
 
-def parse_line(text: str, number: int, name: str) -> Row:
-    """One line as an object; `number` and `name` say where it stands."""
+def not_json_lines(name: str, what: str, line: int) -> ContractError:
+    """The error for a file that reads well and holds something else than JSON Lines."""
+    return ContractError(
+        what,
+        code="not-json-lines",
+        expected="one JSON object on each line",
+        where=f"{name}, line {line}",
+        next_step="write each row with `json.dumps` on a line of its own",
+    )
+
+
+def cut_off(name: str, line: int) -> StorageError:
+    """The error for a last line that is not JSON and has no line end: the rest of the file is not there."""
+    return StorageError(
+        "the last line is cut off",
+        code="truncated",
+        expected="one JSON object on each line",
+        where=f"{name}, line {line}",
+        next_step="copy or write it again",
+    )
+
+
+def parse_line(text: str, number: int, name: str, *, open_ended: bool = False) -> Row:
+    """One line as an object; `number` and `name` say where, `open_ended` that no line end follows."""
     try:
         row = _DECODE(text)
     except _RepeatedKeyError as error:
@@ -65,9 +87,11 @@ def parse_line(text: str, number: int, name: str) -> Row:
             where=f"{name}, line {number}",
         ) from error
     except (ValueError, RecursionError) as error:
-        raise unreadable(name, "not JSON, or cut off", number) from error
+        if open_ended:
+            raise cut_off(name, number) from error
+        raise not_json_lines(name, "the line is not JSON", number) from error
     if not isinstance(row, dict):
-        raise unreadable(name, "not a JSON object", number)
+        raise not_json_lines(name, "the line is not a JSON object", number)
     return row
 
 

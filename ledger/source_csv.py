@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 from numpy.typing import NDArray
 
-from contracts.errors import ContractError, StorageError
+from contracts.errors import ContractError, LedgerError, StorageError
 from contracts.findings import SHOWN
 from contracts.source_table import INCOMING
-from ledger.source_values import CODED, TYPES, Decoded, Unreads, arriving
+from ledger.source_values import CODED, TYPES, Decoded, Unreads, arriving, not_utf8
 from ledger.staging import Staged
 
 BLOCK = 8 * 1024 * 1024
@@ -35,7 +35,7 @@ Parsed = tuple[pa.Array, NDArray[np.bool_]]  # values, and which given fields co
 
 
 def read_csv(staged: Staged) -> Decoded:
-    """Decode a CSV file; StorageError with the data row where its bytes are no CSV in UTF-8."""
+    """Decode a CSV file; ContractError with the data row where it is no CSV in UTF-8."""
     _require_text(staged)
     names = csv_names(staged)
     known = [name for name in names if name in INCOMING]
@@ -59,7 +59,7 @@ def csv_names(staged: Staged) -> tuple[str, ...]:
         header = next((record for record in records if any(map(str.strip, record))), None)
         another = next((record for record in records if record), None)
     except csv.Error as error:
-        raise _unreadable(staged.name, f"not CSV: {error}", "header") from error
+        raise _not_csv(staged.name, f"not CSV: {error}", "header") from error
     if header is None:
         raise ContractError("the file holds only blank lines", code="empty-file", where=staged.name)
     if another is None and len(staged.view) <= _HEADER:
@@ -73,7 +73,7 @@ def csv_names(staged: Staged) -> tuple[str, ...]:
 
 
 def _require_text(staged: Staged) -> None:
-    """StorageError for bytes that are not UTF-8, and for a quote that no other quote closes.
+    """ContractError for text that is not UTF-8, and for a quote that no other quote closes.
 
     Arrow's parser would take the rest of the file for the field.
     """
@@ -86,11 +86,11 @@ def _require_text(staged: Staged) -> None:
             decoder.decode(block, final=start + BLOCK >= len(staged.view))
         except UnicodeDecodeError as error:
             line = lines + block.count(b"\n", 0, max(error.start - pending, 0)) + 1
-            raise _unreadable(staged.name, "text that is not UTF-8", f"line {line}") from error
+            raise not_utf8(staged.name, f"line {line}", error) from error
         quotes += block.count(b'"')
         lines += block.count(b"\n")
     if quotes % 2:
-        raise _unreadable(staged.name, "a quoted field is never closed", None)
+        raise _not_csv(staged.name, "a quoted field is never closed", None)
 
 
 def _batches(staged: Staged, known: list[str]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def _open(staged: Staged, known: list[str], *, threads: bool) -> pv.CSVStreaming
     )
 
 
-def _located(staged: Staged, known: list[str], error: Exception) -> StorageError:
+def _located(staged: Staged, known: list[str], error: Exception) -> LedgerError:
     """The error of a second, single-threaded reading, which knows its row numbers."""
     text = str(error)
     try:
@@ -124,19 +124,37 @@ def _located(staged: Staged, known: list[str], error: Exception) -> StorageError
     except (pa.ArrowException, OSError) as again:
         text = str(again)
     if "straddling" in text:
-        return _unreadable(staged.name, f"a row is longer than {BLOCK:,} bytes", None)
+        return _not_csv(staged.name, f"a row is longer than {BLOCK:,} bytes", None)
     row = re.search(r"Row #(\d+)", text)
+    where = f"data row {int(row[1]) - 1}" if row else None
     fields = re.search(r"Expected (\d+) columns, got (\d+)", text)
-    what = f"a row has {fields[2]} fields and the header {fields[1]}" if fields else "not CSV"
-    return _unreadable(staged.name, what, f"data row {int(row[1]) - 1}" if row else None)
+    if fields is None:
+        return _not_csv(staged.name, "not CSV", where)
+    wanted, got = int(fields[1]), int(fields[2])
+    if got < wanted and row and int(row[1]) == _lines_without_end(staged):
+        return StorageError(
+            f"the last row is cut off after {got} of {wanted} fields", code="truncated",
+            where=f"{staged.name}, {where}", next_step="copy or write it again",
+        )  # fmt: skip
+    return _not_csv(staged.name, f"a row has {got} fields and the header {wanted}", where)
 
 
-def _unreadable(name: str, what: str, where: str | None) -> StorageError:
-    return StorageError(
+def _lines_without_end(staged: Staged) -> int:
+    """How many lines the file has when its last has no line end, else 0."""
+    if bytes(staged.view[-1:]) in (b"\n", b"\r"):
+        return 0
+    return 1 + sum(
+        bytes(staged.view[start : start + BLOCK]).count(b"\n") for start in range(0, len(staged.view), BLOCK)
+    )
+
+
+def _not_csv(name: str, what: str, where: str | None) -> ContractError:
+    return ContractError(
         what,
-        code="unreadable",
+        code="not-csv",
         expected="comma-separated UTF-8 text with one header row",
         where=f"{name}, {where}" if where else name,
+        next_step='quote fields that hold commas or line ends: "a, b"',
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from contracts.errors import ContractError
 from contracts.source_table import INCOMING
 from ledger.json_rows import PLAIN, Row, parse_line, typed, unreadable
-from ledger.source_values import TYPES, Decoded, Unreads, arriving
+from ledger.source_values import TYPES, Decoded, Unreads, arriving, not_utf8
 from ledger.staging import Staged
 
 BLOCK = 8 * 1024 * 1024
@@ -54,7 +54,7 @@ def json_names(staged: Staged) -> tuple[str, ...]:
 def read_json_lines(staged: Staged) -> Decoded:
     """Decode a JSON Lines file; blank lines are passed over, and rows are known by line number.
 
-    StorageError names the line that is no JSON object; ContractError the line with a repeated key.
+    ContractError names the line that is no JSON object or repeats a key; StorageError the one cut off.
     """
     unreads = Unreads()
     names: dict[str, None] = {}
@@ -109,7 +109,7 @@ def _require_utf8(block: bytes, line: int, name: str) -> None:
         block.decode("utf-8")
     except UnicodeDecodeError as error:
         bad = line + block.count(b"\n", 0, error.start) + 1
-        raise unreadable(name, "text that is not UTF-8", bad) from error
+        raise not_utf8(name, f"line {bad}", error) from error
 
 
 def _first_row(block: bytes, line: int, name: str) -> Row | None:
@@ -118,7 +118,8 @@ def _first_row(block: bytes, line: int, name: str) -> Row | None:
     if start == len(block):
         return None
     number = line + block.count(b"\n", 0, start) + 1
-    return parse_line(block[start:].partition(b"\n")[0].decode("utf-8"), number, name)
+    text, end, _ = block[start:].partition(b"\n")
+    return parse_line(text.decode("utf-8"), number, name, open_ended=not end)
 
 
 def _quick(block: bytes, first: Row, line: int) -> _Batch | None:
@@ -155,9 +156,10 @@ def _strict(block: bytes, line: int, row: int, name: str, unreads: Unreads) -> _
     """A block line by line."""
     rows: list[Row] = []
     lines: list[int] = []
-    for number, text in enumerate(block.decode("utf-8").split("\n"), line + 1):
+    texts = block.decode("utf-8").split("\n")
+    for number, text in enumerate(texts, line + 1):
         if text and not text.isspace():
-            rows.append(parse_line(text, number, name))
+            rows.append(parse_line(text, number, name, open_ended=number == line + len(texts)))
             lines.append(number)
     names = list(dict.fromkeys(key for each in rows for key in each))
     columns = {key: typed(key, rows, row, unreads) for key in names if key in INCOMING}

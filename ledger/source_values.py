@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from contracts.digest import WIDTH
-from contracts.errors import ContractError
+from contracts.errors import ContractError, LedgerError, StorageError
 from contracts.findings import SHOWN, shown
 from contracts.labels import encode, is_text
 from contracts.source_table import INCOMING, STAND_INS, Unread, ValueType
@@ -57,6 +57,23 @@ def refuse_repeated(names: Sequence[str], where: str) -> None:
             where=where,
             next_step="drop or rename one of them",
         )
+
+
+def not_utf8(name: str, where: str, error: UnicodeDecodeError) -> LedgerError:
+    """The error for text in another encoding, or for UTF-8 that ends within a character."""
+    if error.reason == "unexpected end of data":
+        return StorageError(
+            "the file ends within a character", code="truncated", where=f"{name}, {where}",
+            next_step="copy or write it again",
+        )  # fmt: skip
+    return ContractError(
+        "the text is not UTF-8",
+        code="not-utf-8",
+        expected="text in UTF-8",
+        got=f"byte 0x{error.object[error.start]:02x}",
+        where=f"{name}, {where}",
+        next_step="save it as UTF-8, for example with `iconv -f latin1 -t utf-8`",
+    )
 
 
 def arriving(columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -1,8 +1,8 @@
 """Score files into raw tables: staged, told apart, decoded by declared type, nothing judged.
 
 Text stays dictionary-encoded from the decoder on, and a text that stands for a digest is digested batch
-by batch, so memory follows the rows and not the length of the requests. Bytes that are no file of their
-format are a StorageError; what reads but may not be is left to `contracts`.
+by batch, so memory follows the rows and not the length of the requests. A file that is not there, damaged
+or cut off is a StorageError; one that reads and is refused for what it holds is a ContractError.
 """
 
 from __future__ import annotations
