@@ -1,14 +1,12 @@
 """The set level of the predictions contract: whole groups of pairs, or findings.
 
-A group is (channel, acquisition, intervention, mode, variant). In it each (year, query, scenario) occurs
-once, every query has every scenario, and both arms of a pair have the labels their intervention allows.
-What the ledger already holds of the same group counts as part of it: identical pairs are dropped and
-counted, the same pair with other content is a conflict.
+In a group each (year, query, scenario) occurs once, every query has every scenario, and both arms of a pair
+have the labels their intervention allows. What the ledger already holds of the same group counts as part of
+it: identical pairs are dropped and counted, the same pair with other content is a conflict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,19 +16,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from contracts.findings import Finding, Findings
+from contracts.jev_counts import PAIR, arm_counts, ids, lacking, repeats
 from contracts.jev_faults import PairFaults
 from contracts.jev_models import PairSet
 from contracts.jev_rows import Predictions, packed
 from contracts.jev_source import ARMS
 from contracts.labels import Labels
-from contracts.order import dense, pack, ranks
+from contracts.order import pack
 from contracts.pandera_config import failures
 from contracts.schema import JEV, JEV_POSITIVES, SegmentSchema
 
 Ints = NDArray[np.int64]
-GROUP = ("channel", "acquisition_id", "intervention", "mode", "variant")
-PAIR = ("query_id", "year", "scenario", *GROUP)
-EXPANDS = "candidates"
 SOURCE = (pa.field("source_file", pa.int32()), pa.field("source_row", pa.int64()))
 
 
@@ -38,8 +34,8 @@ SOURCE = (pa.field("source_file", pa.int32()), pa.field("source_row", pa.int64()
 class JevAdmission:
     """What a call of predictions may add: entries (schema JEV) and scorer-only positives (JEV_POSITIVES),
 
-    each with `source_file` and `source_row` (the line). `skipped` counts entries the ledger already has.
-    Both tables are empty where there are findings.
+    each in the order of its key, with `source_file` and `source_row` (the line), text and digests coded.
+    `skipped` counts entries the ledger already has. Both tables are empty where there are findings.
     """
 
     entries: pa.Table
@@ -63,26 +59,65 @@ def judge_pairs(
     nothing = JevAdmission(_empty(JEV), _empty(JEV_POSITIVES), 0, findings)
     if findings.total:
         return nothing
-    entries, positives = _entries(predictions), _positives(predictions)
-    known = _known(predictions, entries, positives, existing, existing_positives, findings)
-    summary = _summary(predictions, existing)
+    stored = existing if existing is not None and len(existing) else None
+    summary = _summary(predictions, stored)
+    known = np.zeros(len(predictions), np.bool_)
+    if stored is not None:
+        positives = existing_positives if existing_positives is not None else _empty(JEV_POSITIVES)
+        known = _known(predictions, summary["repeats"].to_numpy() > 0, stored, positives, findings)
     faults = PairFaults(predictions, findings)
     for failure in failures(PairSet, summary):
         faults.each(failure.check, "scenario", failure.rows)
+    del summary
     if findings.total:
         return nothing
-    fresh = np.flatnonzero(~known[predictions.cell_pair])
-    fresh_positives = np.flatnonzero(~known[predictions.positive_pair])
-    return JevAdmission(
-        entries.take(pa.array(fresh)),
-        positives.take(pa.array(fresh_positives)),
-        len(entries) - len(fresh),
-        findings,
-    )
+    entries = _entries(predictions, _entries_in_order(predictions, _fresh(predictions.cell_pair, known)))
+    fresh = _fresh(predictions.positive_pair, known)
+    positives = _positives(predictions, _positives_in_order(predictions, fresh))
+    return JevAdmission(entries, positives, len(predictions.cell_pair) - len(entries), findings)
 
 
 def _empty(schema: SegmentSchema) -> pa.Table:
     return pa.schema([*schema.arrow, *SOURCE]).empty_table()
+
+
+def _fresh(pairs: Ints, known: NDArray[np.bool_]) -> Ints:
+    """The rows of pairs the ledger does not have."""
+    return np.flatnonzero(~known[pairs]) if known.any() else np.arange(len(pairs))
+
+
+def _entries_in_order(predictions: Predictions, rows: Ints) -> Ints:
+    """Some probabilities in the order of their keys."""
+    label = predictions.cell_label
+    pairs = _pair_ranks(predictions)[predictions.cell_pair[rows]]
+    # The arms sort by their names, so after comes first.
+    arms = (1 - predictions.cell_arm[rows], len(ARMS))
+    return _sorted(rows, (pairs, len(predictions)), (label.codes[rows], len(label.values)), arms)
+
+
+def _positives_in_order(predictions: Predictions, rows: Ints) -> Ints:
+    """Some scorer-only labels in the order of their keys."""
+    label = predictions.positive_label
+    pairs = _pair_ranks(predictions)[predictions.positive_pair[rows]]
+    return _sorted(rows, (pairs, len(predictions)), (label.codes[rows], len(label.values)))
+
+
+def _sorted(rows: Ints, *parts: tuple[NDArray[np.integer], int]) -> Ints:
+    key = pack(parts)[0]
+    return rows if np.all(key[1:] > key[:-1]) else rows[np.argsort(key)]
+
+
+def _pair_ranks(predictions: Predictions) -> Ints:
+    """Where each pair stands in the order of their keys, an absent part first; equal keys share a rank."""
+    years = np.unique(predictions.year)
+    parts: list[tuple[NDArray[np.integer], int]] = []
+    for name in JEV_POSITIVES.key[:-1]:
+        if name == "year":
+            parts.append((np.searchsorted(years, predictions.year), len(years) + 1))
+        else:
+            labels = predictions.text[name]
+            parts.append((labels.codes + np.int32(1), len(labels.values) + 1))
+    return np.unique(pack(parts)[0], return_inverse=True)[1]
 
 
 def _pair_columns(predictions: Predictions, pairs: Ints) -> dict[str, pa.Array]:
@@ -96,98 +131,76 @@ def _pair_columns(predictions: Predictions, pairs: Ints) -> dict[str, pa.Array]:
     columns = {name: text(name) for name in PAIR if name not in {"year", "channel"}}
     return {
         **columns,
-        "year": pa.array(predictions.year[pairs].astype(np.int32)),
+        "year": pa.array(predictions.year.astype(np.int32)[pairs]),
         "channel": packed(Labels(fingerprint.codes[pairs], fingerprint.values)),
         "source_file": pa.array(predictions.file[pairs]),
         "source_row": pa.array(predictions.line[pairs]),
     }
 
 
-def _entries(predictions: Predictions) -> pa.Table:
-    """Every probability as an entry, in file order, text coded."""
-    pairs, arm = predictions.cell_pair, predictions.cell_arm
-    evidence = predictions.text["evidence_hash"]
-    after = arm == 1
-    mass = [predictions.mass[name].take(pa.array(pairs)) for name in ARMS]
-    kinds = [predictions.mass_kind[name] for name in ARMS]
-    kind = [Labels(each.codes[pairs], each.values).array.cast(pa.string()) for each in kinds]
+def _entries(predictions: Predictions, rows: Ints) -> pa.Table:
+    """Some probabilities as entries, text coded."""
+    pairs, arm = predictions.cell_pair[rows], predictions.cell_arm[rows]
+    evidence, request = predictions.text["evidence_hash"], predictions.request_hash
+    after = pa.array(arm == 1)
+    mass = [_taken(predictions.mass[name], pairs) for name in ARMS]
+    kind = [_taken(predictions.mass_kind[name].array.cast(pa.string()), pairs) for name in ARMS]
     columns = {
         **_pair_columns(predictions, pairs),
-        "label": predictions.cell_label.array,
+        "label": predictions.cell_label.at(rows),
         "arm": pa.DictionaryArray.from_arrays(pa.array(arm.astype(np.int32)), pa.array(ARMS)),
-        "probability": pa.array(predictions.probability),
-        "label_position": predictions.label_position,
-        "request_hash": packed(predictions.request_hash),
+        "probability": pa.array(predictions.probability[rows]),
+        "label_position": _taken(predictions.label_position, rows),
+        "request_hash": packed(Labels(request.codes[rows], request.values)),
         "evidence_hash": packed(Labels(evidence.codes[pairs], evidence.values)),
-        "label_mass": pc.if_else(pa.array(after), mass[1], mass[0]),
-        "mass_kind": pc.if_else(pa.array(after), kind[1], kind[0]),
+        "label_mass": pc.if_else(after, mass[1], mass[0]),
+        "mass_kind": pc.if_else(after, kind[1], kind[0]),
     }
     return pa.table({name: columns[name] for name in (*JEV.names, "source_file", "source_row")})
 
 
-def _positives(predictions: Predictions) -> pa.Table:
+def _taken(values: pa.Array, rows: Ints) -> pa.Array:
+    """Some of the values; where there are none, in no time to speak of."""
+    return (
+        pa.nulls(len(rows), values.type) if values.null_count == len(values) else values.take(pa.array(rows))
+    )
+
+
+def _positives(predictions: Predictions, rows: Ints) -> pa.Table:
+    """Some scorer-only labels as entries of their own."""
     columns = {
-        **_pair_columns(predictions, predictions.positive_pair),
-        "label": predictions.positive_label.array,
+        **_pair_columns(predictions, predictions.positive_pair[rows]),
+        "label": predictions.positive_label.at(rows),
     }
     return pa.table({name: columns[name] for name in (*JEV_POSITIVES.names, "source_file", "source_row")})
 
 
-def _codes(tables: Sequence[pa.Table], name: str) -> tuple[Ints, int]:
-    """One column of several tables as ranks from 1, 0 for null; and their exclusive limit."""
-    chunks = [_comparable(table.column(name)) for table in tables]
-    labels = ranks(pa.chunked_array([chunk for column in chunks for chunk in column.chunks], chunks[0].type))
-    return labels.codes.astype(np.int64) + 1, len(labels.values) + 1
-
-
-def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column whose values compare by their bytes: digests as binary, numbers as their bits."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    plain = column.cast(kind) if pa.types.is_dictionary(column.type) else column
-    if pa.types.is_float64(kind):
-        array = plain.combine_chunks()
-        bits = array.fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64)
-        return pa.chunked_array(
-            [pa.array(bits, mask=~array.is_valid().to_numpy(zero_copy_only=False)).cast(pa.string())]
-        )
-    if pa.types.is_integer(kind):
-        return plain.cast(pa.string())
-    return plain.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else plain.cast(pa.string())
-
-
-def _ids(tables: Sequence[pa.Table], names: Sequence[str]) -> Ints:
-    """A number per row that two rows share iff they agree in all named columns."""
-    packed_ids, limit = pack([_codes(tables, name) for name in names])
-    return dense(packed_ids, limit)[0]
-
-
 def _known(
     predictions: Predictions,
-    entries: pa.Table,
-    positives: pa.Table,
-    existing: pa.Table | None,
-    existing_positives: pa.Table | None,
+    repeated: NDArray[np.bool_],
+    existing: pa.Table,
+    existing_positives: pa.Table,
     findings: Findings,
 ) -> NDArray[np.bool_]:
-    """Which pairs the ledger already has; one it has with other content becomes a conflict."""
-    known = np.zeros(len(predictions), np.bool_)
-    if existing is None or not len(existing):
-        return known
-    stored = existing_positives if existing_positives is not None else _empty(JEV_POSITIVES)
-    new = pa.concat_tables([_whole(entries), _whole(positives)])
-    old = pa.concat_tables([_whole(existing), _whole(stored)])
-    pairs = _ids([new, old], PAIR)
-    rows = _ids([new, old], JEV.names)
-    cut = len(new)
+    """Which pairs the ledger already has; one it has with other content becomes a conflict.
+
+    One that the call repeats is told of as such and not as a conflict.
+    """
+    cells, labels = np.arange(len(predictions.cell_pair)), np.arange(len(predictions.positive_pair))
+    new = [_entries(predictions, cells), _whole(_positives(predictions, labels))]
     mine = np.concatenate([predictions.cell_pair, predictions.positive_pair])
+    tables = [*new, existing, _whole(existing_positives)]
+    pairs = ids(tables, PAIR)
+    rows = ids(tables, JEV.names)
+    cut = len(mine)
     held = np.isin(pairs[:cut], pairs[cut:])
     same = np.isin(rows[:cut], rows[cut:])
     count_new = np.bincount(pairs[:cut], minlength=int(pairs.max()) + 1)
     count_old = np.bincount(pairs[cut:], minlength=int(pairs.max()) + 1)
+    known = np.zeros(len(predictions), np.bool_)
     known[mine[held]] = True
     differs = np.zeros(len(predictions), np.bool_)
     differs[mine[held & (~same | (count_new != count_old)[pairs[:cut]])]] = True
-    repeated = _repeats(predictions) > 0
     for pair in np.flatnonzero(differs & ~repeated):
         file, line = predictions.files[int(predictions.file[pair])].name, int(predictions.line[pair])
         query = predictions.text["query_id"].values[int(predictions.text["query_id"].codes[pair])].as_py()
@@ -204,76 +217,23 @@ def _known(
     return known
 
 
-def _whole(table: pa.Table) -> pa.Table:
-    """A table of entries or positives with all entry columns, absent ones null, text and digests plain."""
-    columns = []
+def _whole(positives: pa.Table) -> pa.Table:
+    """Scorer-only labels beside entries: what they do not have is absent."""
     for item in JEV.arrow:
-        if item.name not in table.column_names:
-            columns.append(pa.nulls(len(table), item.type))
-            continue
-        column = table.column(item.name)
-        columns.append(column.cast(item.type) if column.type != item.type else column)
-    return pa.table(columns, names=JEV.names)
-
-
-def _repeats(predictions: Predictions) -> Ints:
-    """How many further lines of the call are about the same pair."""
-    every = np.arange(len(predictions))
-    ids = _ids([pa.table(_pair_columns(predictions, every))], PAIR)
-    return (np.bincount(ids)[ids] - 1).astype(np.int64)
+        if item.name not in positives.column_names:
+            positives = positives.append_column(item, pa.nulls(len(positives), item.type))
+    return positives
 
 
 def _summary(predictions: Predictions, existing: pa.Table | None) -> pl.DataFrame:
-    """One row a pair, of counts, for the model PairSet."""
-    count, cells = len(predictions), predictions.cell_pair
-    before, after = predictions.cell_arm == 0, predictions.cell_arm == 1
-    label = cells * (len(predictions.cell_label.values) + 1) + predictions.cell_label.codes
-    lost = np.bincount(cells[before], weights=~np.isin(label[before], label[after]), minlength=count)
-    gained = np.bincount(cells[after], weights=~np.isin(label[after], label[before]), minlength=count)
-    positive = predictions.positive_pair * (len(predictions.cell_label.values) + 1)
-    strange = ~np.isin(positive + predictions.positive_label.codes, label)
-    base = np.isin(label, label[before])
-    zero = base & (predictions.probability == 0.0)
-    zeros = [np.bincount(cells[zero & arm], minlength=count) for arm in (before, after)]
-    interventions = predictions.text["intervention"]
-    expanding = np.append([value == EXPANDS for value in interventions.values.to_pylist()], False)
-    return pl.DataFrame(
-        {
-            "repeats": _repeats(predictions),
-            "expands": expanding[interventions.codes],
-            "base": np.bincount(cells[before], minlength=count),
-            "lost": lost.astype(np.int64),
-            "gained": gained.astype(np.int64),
-            "strangers": np.bincount(predictions.positive_pair, weights=strange, minlength=count).astype(
-                np.int64
-            ),
-            "zeros": np.maximum(*zeros),
-            "lacking": _lacking(predictions, existing),
-        },
-        schema=dict.fromkeys(("repeats", "base", "lost", "gained", "strangers", "zeros", "lacking"), pl.Int64)
-        | {"expands": pl.Boolean},
-    ).select(list(PairSet.to_schema().columns))
-
-
-def _lacking(predictions: Predictions, existing: pa.Table | None) -> Ints:
-    """How many scenarios of its group each pair's query lacks, the ledger's pairs counted in."""
-    every = np.arange(len(predictions))
-    tables = [pa.table(_pair_columns(predictions, every)).select(list(PAIR))]
-    if existing is not None and len(existing):
-        tables.append(existing.select(list(PAIR)))
-    groups, queries = _ids(tables, GROUP), _ids(tables, (*GROUP, "year", "query_id"))
-    scenarios, _ = _codes(tables, "scenario")
-    wanted = _distinct_per(groups, scenarios)[groups]
-    found = _distinct_per(queries, scenarios)[queries]
-    lacking: Ints = wanted - found
-    mine, stored = lacking[: len(predictions)], lacking[len(predictions) :]
-    # A scenario that only this call has leaves the ledger's own queries incomplete.
-    behind = np.zeros(int(groups.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(behind, groups[len(predictions) :], stored)
-    return np.maximum(mine, behind[groups[: len(predictions)]])
-
-
-def _distinct_per(groups: Ints, values: Ints) -> Ints:
-    """How many distinct values each group has."""
-    pairs = np.unique(groups * (int(values.max(initial=0)) + 1) + values)
-    return np.bincount(pairs // (int(values.max(initial=0)) + 1), minlength=int(groups.max(initial=-1)) + 1)
+    """One row a pair, of counts, for the model PairSet; the pairs of the ledger count in."""
+    mine = pa.table(_pair_columns(predictions, np.arange(len(predictions)))).select(list(PAIR))
+    tables = [mine] if existing is None else [mine, existing.select(list(PAIR))]
+    missing, groups = lacking(tables)
+    if existing is not None:
+        # A scenario that only this call has leaves the ledger's own queries incomplete.
+        behind = np.zeros(int(groups.max(initial=-1)) + 1, np.int64)
+        np.maximum.at(behind, groups[len(mine) :], missing[len(mine) :])
+        missing = np.maximum(missing[: len(mine)], behind[groups[: len(mine)]])
+    counts = {**arm_counts(predictions), "repeats": repeats([mine]), "lacking": missing}
+    return pl.DataFrame({name: counts[name] for name in PairSet.to_schema().columns})

@@ -124,7 +124,7 @@ def gather(
             text["acquisition_id"] = _filled(text["acquisition_id"], acquisition or fallback, here)
     labels, positive = _shared_labels(_stacked(cells, "label"), _stacked(positives, "label"))
     return Predictions(
-        files=tuple(files),
+        files=tuple(each.without_rows() for each in files),
         file=file,
         line=_numbers(pairs, "line").to_numpy(),
         year=pc.fill_null(_numbers(pairs, "year"), ABSENT_YEAR).to_numpy(),

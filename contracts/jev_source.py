@@ -95,3 +95,10 @@ class SourcePredictions:
     positives: pa.Table
     unread: tuple[BadValue, ...] = ()
     ignored: tuple[str, ...] = ()
+
+    def without_rows(self) -> SourcePredictions:
+        """The same file with what its rows were gathered from let go."""
+        pairs, cells, positives = (schema.empty_table() for schema in (PAIRS, CELLS, POSITIVES))
+        return SourcePredictions(
+            self.name, self.digest, pairs, cells, positives, self.unread, self.ignored
+        )  # fmt: skip

@@ -58,7 +58,11 @@ class PredictionsCall:
             raise RefusedCallError(error, receipt)
         tables = ((JEV, admission.entries), (JEV_POSITIVES, admission.positives))
         if self.options.dry_run:
-            roots = [root for schema, table in tables for root in segments.commitments(table, schema)]
+            roots = [
+                root
+                for schema, table in tables
+                for root in segments.commitments(table, schema, in_order=True)
+            ]
             return head.row.size, (), replace(receipt, segments=tuple(SegmentReceipt(root) for root in roots))
         receipt = replace(receipt, head=(head.row.size, head.row.root))
         if not admission.entries.num_rows:
@@ -94,7 +98,7 @@ class PredictionsCall:
             done += rows
             self.progress("write", done, total)
 
-        for written in segments.write(table, schema, self.home.objects, progress=wrote):
+        for written in segments.write(table, schema, self.home.objects, in_order=True, progress=wrote):
             yield segment_event(written, schema.kind, CONTRACT, self.sources)
 
     def _receipt(self, admission: JevAdmission) -> Receipt:
@@ -139,6 +143,7 @@ def predictions_call(
     progress("read", len(staged), len(staged))
     sources = tuple(Source(f.name.rpartition("/")[2], f.digest, f.pairs.num_rows) for f in files)
     gathered = gather(files, channel=options.channel, acquisition=options.acquisition)
+    del files  # a million pairs are held once
     predictions, findings = judge_rows(gathered, book)
     return PredictionsCall(home, predictions, findings, sources, options, progress)
 

@@ -99,9 +99,9 @@ def write(
     ]
 
 
-def commitments(table: pa.Table, schema: SegmentSchema) -> Iterator[str]:
+def commitments(table: pa.Table, schema: SegmentSchema, *, in_order: bool = False) -> Iterator[str]:
     """The entries roots the rows would get, with nothing written."""
-    table = sort(table, schema)
+    table = table if in_order else sort(table, schema)
     for start in range(0, table.num_rows, SEGMENT_ROWS):
         yield entries_root(page_leaves(table.slice(start, SEGMENT_ROWS), schema))
 

@@ -326,8 +326,5 @@ def read(file: BinaryIO, name: str, digest: str, labels: LabelReader | None = No
         close()
     if not parts:
         raise ContractError("the file holds no line", code="empty-file", where=name)
-    pairs, cells, positives = (
-        pa.concat_tables([part[index] for part in parts]).unify_dictionaries().combine_chunks()
-        for index in range(3)
-    )
+    pairs, cells, positives = (pa.concat_tables(each) for each in zip(*parts, strict=True))
     return SourcePredictions(name, digest, pairs, cells, positives, tuple(reader.bad), tuple(reader.ignored))

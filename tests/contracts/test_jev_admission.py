@@ -78,7 +78,8 @@ def test_a_right_file_becomes_entries_and_scorer_only_labels() -> None:
     assert set(plain["channel"].to_pylist()) == {None}
     assert "positive" not in " ".join(JEV.names)
     assert found.positives.column_names == [*JEV_POSITIVES.names, "source_file", "source_row"]
-    assert plain["probability"].to_pylist()[:4] == [0.2, 0.7, 0.6, 0.5]
+    assert plain["arm"].to_pylist()[:4] == ["after", "before"] * 2
+    assert plain["probability"].to_pylist()[:4] == [0.6, 0.2, 0.5, 0.7]
 
 
 @pytest.mark.parametrize("name", ["jev_pairs.jsonl", "jev_pairs_uneven.jsonl"])
