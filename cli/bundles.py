@@ -95,9 +95,29 @@ def _bundle(file: Path, key: PublicKey | None, *, trust_first: bool, as_json: bo
     for name in found.unread[:3]:
         render.say(f"note: nothing needs {name}", stderr=True)
     if found.recomputed:
+        render.say(*render.wrapped(f"said      {_sentence(found)}", ""))
         render.say("verified  every event, every page, and the numbers computed again byte for byte")
     else:
         render.say("verified  signatures and log; this version cannot compute such an audit again")
+
+
+def _sentence(found: Checked) -> str:
+    """The verdict of the record, with the names its channels had when it was made."""
+    from audits.prespecified import clause
+    from audits.sentence import sentence
+
+    result = found.result
+    if result["design"]["audit"] == "jev":
+        from audits.jev_sentence import sentence as jev_sentence
+
+        return clause(result) + jev_sentence(result)
+    environment: Any = found.statement.predicate["environment"]
+    names = {
+        arm["role"]: environment["channels"][arm["role"]]["name"]
+        + ("" if arm["view_source"] == "own" else f":{arm['view_source']}")
+        for arm in result["design"]["arms"]
+    }
+    return clause(result) + sentence(result, **names)
 
 
 def _told(found: Checked) -> dict[str, Any]:
@@ -110,6 +130,7 @@ def _told(found: Checked) -> dict[str, Any]:
         "at": found.at,
         "audit": found.statement.predicate.get("audit"),
         "recomputed": found.recomputed,
+        "sentence": _sentence(found) if found.recomputed else None,
         "entries": found.entries,
         "segments": found.segments,
         "proofs": found.proofs,

@@ -10,7 +10,7 @@ from typing import Any
 from contracts.canonical import canonical
 from contracts.digest import sha256_digest
 from contracts.errors import MalformedError, TamperError
-from ledger import bundle, envelope, events, foreign_head, publish, statement, tree, trust
+from ledger import bundle, envelope, events, foreign_head, pin, publish, statement, tree, trust
 from ledger.audit_scope import head_size
 from ledger.bundle import Bundled, Manifest
 from ledger.bundle_write import Recompute
@@ -76,7 +76,8 @@ def verify(
     2. The events are as many as the checkpoint says and lead to its root: none was changed, added or left
        out. Every change of keys among them was signed by those who could make it.
     3. The trusted key is one of those that sign the heads.
-    4. The checkpoint is signed by the key of its size.
+    4. The checkpoint is signed by the key of its size. Where this machine has a pin of the log that is not
+       newer, the pin is a prefix: two logs under one name are told apart.
     5. Each proof leads from its event to the same root.
     6. The record has the digest that its event says, is signed by a key that could sign audits then, and
        holds the result and design of the event.
@@ -97,6 +98,9 @@ def verify(
         history = trust.history((index, events.decode(data)) for index, data in enumerate(logged))
         foreign_head.vouch(history.heads, key, trust_first=trust_first)  # 3
         head = history.heads.verify(checkpoint)  # 4
+        known = pin.load(head.origin)
+        if known is not None and known.head.size <= head.size:
+            pin.check(known, head, leaves)
         proofs = _proofs(objects, logged, head, checkpoint)  # 5
         told("events", head.size, head.size)
         log = _Log(head, history, leaves, logged, checkpoint)

@@ -12,7 +12,7 @@ from ledger import bundle, envelope, events, heads, publish, statement
 from ledger.audit_scope import head_size
 from ledger.bundle import OBJECTS, Manifest, Watched, Writer
 from ledger.entry_proof import event_proof
-from ledger.event_types import AuditEvent, ChannelEvent
+from ledger.event_types import AuditEvent, ChannelEvent, PlanEvent
 from ledger.index_rows import EventRow
 from ledger.objects import Objects, record_name
 from ledger.reading import Reading
@@ -90,15 +90,17 @@ def write(reading: Reading, text: str, path: Path, recompute: Recompute) -> Writ
 def used_events(
     named: Named, logged: Sequence[EventRow], opened: Collection[str], stated: Statement
 ) -> set[int]:
-    """The events an audit rests on: those whose objects were read, and the channels its design names."""
+    """The events an audit rests on: those whose objects were read, and what its design names by digest."""
     result = stated.predicate.get("result")
     design = set(events.digests_in(result.get("design") if isinstance(result, Mapping) else None))
     found = {named.objects[name] for name in opened if name in named.objects}
     for row in logged:
-        if row.type == ChannelEvent.type:
-            event = events.decode(row.data)
-            if isinstance(event, ChannelEvent) and event.fingerprint in design:
-                found.add(row.index)
+        if row.type not in (ChannelEvent.type, PlanEvent.type):
+            continue
+        event = events.decode(row.data)
+        named_by = event.fingerprint if isinstance(event, ChannelEvent) else getattr(event, "digest", None)
+        if named_by in design:
+            found.add(row.index)
     return found
 
 

@@ -60,7 +60,10 @@ def vouch(keys: HeadKeys, key: PublicKey | None, *, trust_first: bool) -> None:
     elif known is not None:
         vkey = keys.at(known.head.size)
         if known.vkey != str(vkey):
-            raise UnknownKeyError("the log names another key for its heads than the pinned one")
+            raise UnknownKeyError(
+                "the log names another key for its heads than the pinned one",
+                next_step="where the key was rotated since, name the one that signed it with --key",
+            )
     elif not trust_first:
         raise unvouched(keys.origin)
 

@@ -22,15 +22,17 @@ from contracts.errors import (
     UsageError,
     VerificationError,
 )
-from ledger import bundle, bundle_write, log, pin
+from ledger import bundle_write, log, notes, pin
 from ledger.bundle_verify import Checked, verify
 from ledger.event_types import RevocationEvent
 from ledger.keys import PublicKey, SigningKey
+from ledger.notes import TreeHead
 from ledger.objects import list_name
 from ledger.reading import reading
 from ledger.records import log_record
 from ledger.snapshot import Snapshot
 from ledger.statement import Statement
+from ledger.vkey import VerifierKey
 from tests.audits.cohorts import new_ledger, noisy, rows
 
 Members = dict[str, bytes]
@@ -41,8 +43,12 @@ class Made:
     """A bundle of the only audit of a ledger whose inputs were revoked afterwards, and who signed it."""
 
     path: Path
-    public: PublicKey
+    key: SigningKey
     written: bundle_write.Written
+
+    @property
+    def public(self) -> PublicKey:
+        return self.key.public
 
     def members(self) -> Members:
         with zipfile.ZipFile(self.path) as archive:
@@ -68,7 +74,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
         path = folder / "audit.bundle"
         with reading(ledger.home) as opened:
             written = bundle_write.write(opened, logged.record, path, recompute)
-        yield Made(path, ledger.key.public, written)
+        yield Made(path, ledger.key, written)
 
 
 @pytest.fixture(autouse=True)
@@ -144,22 +150,17 @@ def test_nothing_vouches_without_a_key_or_a_pin(made: Made) -> None:
         check(made.path, SigningKey.generate().public)
 
 
-def test_the_pin_of_the_log_is_as_good_as_a_key(made: Made) -> None:
+def test_the_pin_of_the_log_is_as_good_as_a_key_and_tells_two_logs_apart(made: Made) -> None:
     found = check(made.path, made.public)
-    members = made.members()
-    with bundle.opened(made.path) as objects:
-        vkey = objects.read("log/checkpoint").decode()
-    assert found.head.origin in vkey
-    from ledger.vkey import VerifierKey
-
-    pin.store(
-        pin.Pin(
-            found.head.origin,
-            str(VerifierKey(found.head.origin, made.public.raw)),
-            members["objects/log/checkpoint"],
-        )
-    )
+    vkey = VerifierKey(found.head.origin, made.public.raw)
+    note = made.members()["objects/log/checkpoint"]
+    pin.store(pin.Pin(found.head.origin, str(vkey), note))
     assert check(made.path, None).head == found.head
+    other = notes.sign_head(TreeHead(found.head.origin, 3, b"1" * 32), made.key)
+    pin.store(pin.Pin(found.head.origin, str(vkey), other))
+    for key in (None, made.public):
+        with pytest.raises(TamperError, match="not those that were trusted"):
+            check(made.path, key)
 
 
 def test_a_byte_changed_in_any_member_is_found(made: Made, tmp_path: Path) -> None:
