@@ -73,10 +73,14 @@ def hostile_faces() -> dict[tuple[str, int], Any]:
     return faces | {(name, 0): gains(0.5, -0.5, target="A") for name in HOSTILE}
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
+@pytest.fixture(scope="module", autouse=True)
+def _registered() -> None:
     if not main.app.registered_commands:
         commands.register(main.app)
+
+
+@pytest.fixture(scope="module")
+def study(_registered: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     config = tmp_path_factory.mktemp("report-config")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(config))
@@ -253,8 +257,8 @@ def test_predictions_have_charts_of_their_own(
     ingest(ledger.home, [file], key=ledger.key)
     where = str(tmp_path / "r.html")
     words = ("audit", "jev", "--require", "declared", "--resamples", "100", "--report", where, "--plot")
-    code, out, _ = call(capsys, *words)
-    assert code == 0
+    code, out, err = call(capsys, *words)
+    assert code == 0, err
     assert "strict flip" in out
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "2019: <b>one</b> 3 of 24, <b>two</b> 3 of 24; 2020:" in page
@@ -365,3 +369,82 @@ def record_event(study: Study) -> int:
 
     with Index.open(study.ledger.home) as index:
         return index.records()[0].event
+
+
+def test_a_million_transitions_are_drawn_as_counts() -> None:
+    import numpy as np
+
+    from audits.points import PairPoints
+    from cli.report_pair_figures import distribution, scatter
+
+    ref = np.linspace(-1, 1, 20_001)
+    alt = -ref
+    points = PairPoints(ref, alt, alt - ref, ref * alt < 0)
+    drawn = scatter(points, {"ref": "a", "alt": "b"})
+    assert len(drawn.svg) < 60_000
+    assert "20,000 change sign: 10,000 from positive to negative" in drawn.text
+    assert "1 have a zero" in drawn.text
+    assert drawn == scatter(points, {"ref": "a", "alt": "b"})
+    assert "10,000 below 0, 10,000 above" in distribution(points, {}).text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("repeatability", "--channel", "direct"),
+        ("redundancy", "--ref", "direct", "--alt", "generated"),
+        pytest.param(("pool", "--channels", "direct,generated"), marks=pytest.mark.sweep),
+        pytest.param(("mixture", "--ref", "direct", "--alt", "generated"), marks=pytest.mark.sweep),
+        pytest.param(("contrast", "--ref", "generated", "--alt", "direct"), marks=pytest.mark.sweep),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_kind_of_audit_has_a_page(
+    words: tuple[str, ...], at_study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = at_study.ledger.folder / f"{words[0]}.html"
+    code, out, err = call(capsys, "audit", *words, "--resamples", "100", "--report", str(file), "--plot")
+    assert code in (0, 5), err
+    page = file.read_text(encoding="utf-8")
+    assert f"<h1>{words[0]} audit" in page
+    assert 'id="forest-desc"' in page or "nothing to draw" in page or 'id="shares-desc"' in page
+    assert max(map(len, out.splitlines())) <= 80
+    assert "sha256sum record.dsse.json" in page
+
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "cohort"
+CUBE = (
+    "cube", "--channels", "cube/*", "--factors", "view.kind,presentation.authority",
+    "--levels", "empty,quote,generated", "--levels", "neutral,evidence-primary",
+)  # fmt: skip
+BRIDGE = (
+    "bridge", "--vertex", "A=bridge/A-quote:bridge/A-generated",
+    "--vertex", "B=bridge/B-quote:bridge/B-generated",
+)  # fmt: skip
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared cohort is not beside the repository")
+@pytest.mark.parametrize(
+    ("file", "words", "rows_drawn"),
+    [
+        ("cube.parquet", CUBE, "generated/neutral"),
+        ("retrieval_face.parquet", ("face", "--channel", "cube/generated-neutral"), "view.state_after"),
+        ("bridge.parquet", BRIDGE, "A.auc_gap"),
+    ],
+    ids=["cube", "face", "bridge"],
+)
+def test_audits_of_other_faces_have_a_page(
+    file: str, words: tuple[str, ...], rows_drawn: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    specs = sorted(str(path) for path in (SHARED / "channels").glob("*.toml"))
+    assert call(capsys, "init")[0] == 0
+    assert call(capsys, "channel", "add", *specs)[0] == 0
+    assert call(capsys, "ingest", str(SHARED / file))[0] == 0
+    code, _, err = call(capsys, "audit", *words, "--resamples", "100", "--report", "r.html")
+    assert code == 0, err
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'id="forest-desc"' in page
+    assert rows_drawn in page.replace("<wbr>", "")
