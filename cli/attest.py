@@ -183,6 +183,29 @@ def list_attestations(
     render.console().print(render.table(["event", "kind", "subject", "statement", ""], cells))
 
 
+@app.command(epilog="Example: ledger attest show sha256:0123456789abcdef")
+def show(
+    named: Annotated[str, typer.Argument(metavar="ID", help="Its digest, as `attest list` shows it.")],
+    key: PublicKeyOption = None,
+    trust_first: TrustFirstOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what an attestation says, and by whose keys, as verified under the roles of its time."""
+    from ledger.attest_log import logged
+    from ledger.reading import reading
+
+    with reading(state.find_home(), key=state.public_key(key), trust_first=trust_first) as open_home:
+        row, said, by = logged(open_home, named)
+    told = {"kind": row.kind, "subject": row.subject, "event": row.event, "signed_by": by}
+    if as_json:
+        files = [{"name": name, "digests": list(digests)} for name, digests in said.files]
+        render.emit_json(told | {"predicate": dict(said.statement.predicate), "files": files})
+        return
+    render.pairs({**told, "signed_by": ", ".join(by), "files": len(said.files)})
+    for name, value in said.statement.predicate.items():
+        render.say(render.clip(f"{name}: {value}"))
+
+
 def conclude(
     statement: Statement,
     sign_with: list[str] | None,

@@ -173,6 +173,12 @@ def rotate(
     key_changes.check_role(role)
     if role != "head" and (old is None or new is None):
         raise UsageError("rotating needs both private keys", expected="--old and --new", code="rotate-keys")
+    if role == "head" and new is None and (kept := key_changes.finish_rotation(home)) is not None:
+        if as_json:
+            render.emit_json({"event": None, "new": False, "kept": str(kept)})
+        else:
+            render.say(f"an earlier rotation is finished; the old private key is kept as {kept}")
+        return
     signs = signing_key(home, key)
     replaced = signs if old is None else SigningKey.load(old)
     replacing = key_changes.successor(home) if new is None else SigningKey.load(new)

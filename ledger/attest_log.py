@@ -8,12 +8,16 @@ from contracts.digest import sha256_digest
 from contracts.errors import ContractError, UsageError
 from contracts.findings import shown
 from ledger import attestations, lock, log
-from ledger.attestations import Received
-from ledger.event_types import AttestationEvent
+from ledger.attestations import Attestation, Received
+from ledger.event_types import ATTESTATION, AttestationEvent
 from ledger.home import Home
+from ledger.index_rows import AttestationRow
 from ledger.ingest_extras import stored
-from ledger.keys import SigningKey
+from ledger.keys import PublicKey, SigningKey, key_id
 from ledger.log import Commit, Transaction
+from ledger.objects import attestation_name
+from ledger.reading import Reading
+from ledger.revocations import target
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,20 @@ def log_attestation(
     if earlier:
         return LoggedAttestation(digest, earlier[0], False, commit)
     return LoggedAttestation(digest, commit.first_index, True, commit)
+
+
+def logged(reading: Reading, named: str) -> tuple[AttestationRow, Attestation, list[str]]:
+    """An attestation by the start of its digest, verified, with the names of the keys that signed it."""
+    statement = target(reading.index, ATTESTATION, named)
+    row = next(row for row in reading.index.attestations(reading.size) if row.statement == statement)
+    event = reading.confirm(row.event)
+    assert isinstance(event, AttestationEvent), "the row of an attestation follows from its event"
+    data = reading.objects.read_checked(attestation_name(statement), limit=attestations.MAX_ATTESTATION)
+    trust = reading.head.trust.before(row.event)
+    said = attestations.checked(data, event, trust)
+    claimed = {signature.keyid for signature in attestations.receive(data).envelope.signatures}
+    role = attestations.signers(trust, row.kind)
+    return row, said, [key.name for key in role.keys if key_id(PublicKey(key.public)) in claimed]
 
 
 def _known(transaction: Transaction, received: Received) -> None:

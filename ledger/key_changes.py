@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts.errors import MalformedError, UsageError, VerificationError
-from ledger import durable, lock, log
+from ledger import durable, heads, lock, log
 from ledger import trust as trusts
 from ledger.event_types import KeyChangeEvent, PolicyEvent, RolePolicy
 from ledger.home import Home, key_path
+from ledger.index import Index
 from ledger.keys import PublicKey, SigningKey
 from ledger.log import Commit, Transaction
 from ledger.trust import HEAD, ROLES, WITNESS, Change, Trust
@@ -162,6 +163,16 @@ def install_successor(home: Home) -> Path:
             durable.replace(current, kept)
         durable.replace(waiting, current)
     return kept
+
+
+def finish_rotation(home: Home) -> Path | None:
+    """Puts a waiting key in place that the log has named already, as a crash in between leaves it."""
+    path = successor_path(home)
+    if not path.exists():
+        return None
+    with Index.open(home) as index:
+        named = heads.check(home, index).vkey.public
+    return install_successor(home) if SigningKey.load(path).public.raw == named else None
 
 
 def successor(home: Home) -> SigningKey:

@@ -173,6 +173,7 @@ def _refuse_former(checked: CheckedHead, key: SigningKey) -> None:
         raise UnknownKeyError(
             "the key no longer signs the heads of this log", where=f"head of size {place}",
             expected=f"the key that replaced it at event {since}", got=key_id(key.public)[:16],
+            next_step="name that one with --key or LEDGER_KEY, or finish with: ledger key rotate head",
         )  # fmt: skip
 
 

@@ -52,13 +52,13 @@ def revoke(
     found: list[str] = []
 
     def build(transaction: Transaction) -> list[RevocationEvent]:
-        target = _TARGETS[kind](transaction.index, named)
-        found.append(target)
+        meant = target(transaction.index, kind, named)
+        found.append(meant)
         for row in transaction.index.revocations():
-            if (row.target_kind, row.target_id) == (kind, target):
+            if (row.target_kind, row.target_id) == (kind, meant):
                 earlier.append((row.event, row.reason))
                 return []
-        return [RevocationEvent(kind, target, reason)]
+        return [RevocationEvent(kind, meant, reason)]
 
     commit = log.commit(home, key, build, wait=wait)
     if earlier:
@@ -72,6 +72,11 @@ def revoke_acquisition(
 ) -> Revoked:
     """Revokes an acquisition."""
     return revoke(home, key, ACQUISITION, acquisition, reason, wait=wait)
+
+
+def target(index: Index, kind: str, named: str) -> str:
+    """What a text names among the acquisitions, channels or attestations of a ledger."""
+    return _TARGETS[kind](index, named)
 
 
 def _acquisition(index: Index, named: str) -> str:

@@ -12,6 +12,7 @@ from contracts.schema import SegmentSchema
 from ledger import envelope, events, statement
 from ledger.entry_id import entry_id
 from ledger.envelope import Envelope
+from ledger.event_types import ACQUISITION
 from ledger.identify import EntryFound, EventFound, SourceFound, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
 from ledger.node import Node, present
@@ -187,6 +188,7 @@ def acquisition_node(reading: Reading, row: AcquisitionRow) -> Node:
         revoked=revocation(reading, row.id),
         supersedes=row.supersedes,
         superseded_by=later or None,
+        attested=_attested(reading, row.id) or None,
     )
     return Node("acquisition", row.id, facts)
 
@@ -208,6 +210,17 @@ def plan_node(reading: Reading, row: PlanRow) -> Node:
 def source_node(found: SourceFound) -> Node:
     """A file that an ingest read; the ledger keeps its digest, not the file."""
     return Node("source", found.digest, present(name=found.name, digest=found.digest, row=found.row))
+
+
+def _attested(reading: Reading, acquisition: str) -> list[dict[str, object]]:
+    """The attestations of an acquisition, with why each was revoked where it was."""
+    found = []
+    for row in reading.index.attestations(reading.size):
+        if (row.kind, row.subject) == (ACQUISITION, acquisition):
+            reading.confirm(row.event)
+            revoked = revocation(reading, row.statement)
+            found.append(present(statement=row.statement, event=row.event, revoked=revoked))
+    return found
 
 
 def revocation(reading: Reading, target: str) -> dict[str, object] | None:

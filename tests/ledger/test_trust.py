@@ -302,7 +302,10 @@ def test_a_wrong_policy_file_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_successor_key_survives_a_crash(place: Place) -> None:
     waiting = key_changes.successor(place.home)
     assert key_changes.successor(place.home).public == waiting.public
+    assert key_changes.finish_rotation(place.home) is None
     key_changes.rotate(place.home, place.key, "head", place.key, waiting)
-    kept = key_changes.install_successor(place.home)
+    kept = key_changes.finish_rotation(place.home)
+    assert kept is not None
+    assert key_changes.finish_rotation(place.home) is None
     assert home.signing_key(place.home).public == waiting.public
     assert SigningKey.load(kept).public == place.key.public
