@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from contracts.advice import next_step
 from contracts.channel import Channel, ChannelBook
 from contracts.conflict_findings import Conflicts, report_conflicts
 from contracts.conflicts import known
@@ -29,7 +30,6 @@ from contracts.rows import RowResult
 from contracts.schema import REFUSED, TRANSPORT
 from contracts.side_faults import row_faults, side_faults
 from contracts.side_findings import reject, report
-from contracts.side_models import CELL_MISSING
 from contracts.side_rejects import Rejects
 from contracts.side_sentences import Scene
 from contracts.side_table import side_table
@@ -46,7 +46,7 @@ class Admission:
     they came. `sides` is a SIDES table of the refused sides in the order of their keys; it stays a table
     since a bad file can have hundreds of thousands, and `refused_sides` makes values of it when asked.
     `skipped` rows were entries already. `counts` says how many rows, sides and transitions were judged
-    and refused. `hint` is the next step where sides lack cells. Where `refuses_call`, write nothing.
+    and refused. `hint` is the next step where anything was found. Where `refuses_call`, write nothing.
     """
 
     admitted: pa.Table
@@ -124,7 +124,7 @@ class _Judgement:
                 **outcome.counts,
             },
             strict=strict,
-            hint=self._hint(),
+            hint=next_step(self.findings, self.ordered.files),
         )
 
     def _against_the_ledger(self) -> tuple[Rows, int]:
@@ -186,15 +186,6 @@ class _Judgement:
         refused = self.ordered.take(nowhere, REFUSED.names)
         none = dict.fromkeys(("sides", "refused_sides", "transitions", "refused_transitions"), 0)
         return _Outcome(nowhere, refused, SIDES.empty_table(), none)
-
-    def _hint(self) -> str | None:
-        if CELL_MISSING not in self.findings.by_code:
-            return None
-        files = " ".join(self.ordered.files) or "A"
-        return (
-            "separate calls must each bring whole sides; where other files hold the missing cells, give all "
-            f"in one call: ledger ingest {files} B …"
-        )
 
 
 @dataclass(frozen=True)

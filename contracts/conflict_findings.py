@@ -20,7 +20,7 @@ from contracts.side_rejects import Origin, Rejects
 CONFLICT = "conflict"
 SOURCE = "source"
 NULL = "null"
-ADVICE = "an entry never changes, a new reading needs its own acquisition_id"
+ADVICE = "an entry never changes, a correction is a new acquisition"
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,22 @@ from xml.sax.saxutils import escape, quoteattr
 from contracts.findings import Finding, Findings, Level, shown
 
 FIRST = 3  # findings a person is shown before the rest is a number
+# Faults of whole columns are few and mended in one go, so all of them are shown.
+_OF_COLUMNS = ("missing-column", "wrong-type")
+_COLUMNS = 20
 
 
 def to_lines(findings: Findings, limit: int = FIRST) -> list[str]:
     """The first `limit` findings as one line each, then how many more there are of which codes.
 
-    A finding that refuses the whole call comes before one that refuses a side.
+    A finding that refuses the whole call comes before one that refuses a side; a column that is missing
+    or of the wrong type comes first of all, and takes no place from the others.
     """
-    refusing = [f for f in findings.examples if f.level in ("row", "file")]
-    others = [f for f in findings.examples if f.level not in ("row", "file")]
-    first = (refusing + others)[:limit]
+    columns = [f for f in findings.examples if f.code in _OF_COLUMNS][:_COLUMNS]
+    rest_of = [f for f in findings.examples if f.code not in _OF_COLUMNS]
+    refusing = [f for f in rest_of if f.level in ("row", "file")]
+    others = [f for f in rest_of if f.level not in ("row", "file")]
+    first = columns + (refusing + others)[:limit]
     lines = [finding.message for finding in first]
     left = dict(findings.by_code)
     for finding in first:

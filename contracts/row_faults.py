@@ -6,8 +6,10 @@ a row. Counts are exact and every failing row is a reject, whatever the number o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -88,8 +90,11 @@ class RowFaults:
         """A column that a whole file lacks or has with the wrong type."""
         file = self.rows.files[fault.file].name
         if fault.got is None:
-            step = _INSTEAD.get(fault.column, "see `ledger ingest --template transport`")
-            code, message = "missing-column", f"required column {fault.column} is missing; {step}"
+            step = _INSTEAD.get(fault.column, "add it")
+            if close := get_close_matches(fault.column, self.rows.files[fault.file].ignored, n=1, cutoff=0.7):
+                step = f"did you mean it by {close[0]}? rename that column, or {step}"
+            code = "missing-column"
+            message = f"required column {fault.column} is missing; expected {fault.wanted}; {step}"
         else:
             code = "wrong-type"
             message = (
@@ -198,11 +203,13 @@ class RowFaults:
             key = self._key(int(position))
             value = texts[index].as_py()
             text = None if value is None else shown(value)
-            message = f"{file} row {numbers[0]}{_named(key)}: {column} {what}; expected {wanted}"
+            message = (
+                f"{file} row {numbers[0]}{_named(key, column, text)}: {column} {what}; expected {wanted}"
+            )
             finding = Finding(
                 code,
                 "row",
-                message + (f", got {text}" if text is not None else ""),
+                message + (f", got {text}" if text is not None else "") + _mending(code, text),
                 column=column,
                 key=key,
                 file=file,
@@ -255,9 +262,22 @@ class RowFaults:
         self.findings.reject(pa.table(columns, schema=rejects_schema()))
 
 
-def _named(key: Mapping[str, KeyValue]) -> str:
-    """The key as people say it, or nothing where its first parts are unknown."""
-    if key["trajectory_id"] is None or key["step"] is None:
+def _mending(code: str, got: str | None) -> str:
+    """How to write a value that a program spoiled, where that is plain to see."""
+    if code == "not-an-integer" and got is not None and re.fullmatch(r"[+-]?[0-9]+\.0*", got):
+        return "; pandas makes floats of integers with gaps, write the column with astype(int)"
+    return ""
+
+
+def _named(key: Mapping[str, KeyValue], column: str, got: str | None) -> str:
+    """The key as people say it, or nothing where its first parts are unknown.
+
+    A part that could not be read stands as the file gives it.
+    """
+    if got is not None and column in key and key[column] is None:
+        key = {**key, column: got}
+    step = key["step"]
+    if key["trajectory_id"] is None or step is None:
         return ""
     rest = [
         key["endpoint"],
@@ -266,7 +286,8 @@ def _named(key: Mapping[str, KeyValue]) -> str:
         key["acquisition_id"],
         key["candidate"],
     ]
-    return f" ({key['trajectory_id']}/step{key['step']:02d} {' '.join(str(part) for part in rest)})"
+    told = f"{step:02d}" if isinstance(step, int) else step
+    return f" ({key['trajectory_id']}/step{told} {' '.join(str(part) for part in rest)})"
 
 
 def _constant(text: str, count: int) -> pa.DictionaryArray:

@@ -244,7 +244,7 @@ def other(scene: Scene, code: str, side: int) -> Finding:
     else:
         wanted, got = "the view_hash of the donor's own rows", "another"
         text = f"view_hash in {place} is not the donor's; expected {wanted}"
-    return scene.finding(code, side, text, at, {}, wanted=wanted, got=got)
+    return scene.finding(code, side, f"{text} ({scene.cited(at)})", at, {}, wanted=wanted, got=got)
 
 
 def _first_cell(scene: Scene, at: Ints) -> tuple[Ints, int]:

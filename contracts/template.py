@@ -46,9 +46,9 @@ _ENERGIES = {
 }
 # What the scores go with, for whoever prints them.
 NEXT = {
-    "transport": "`ledger channel add` direct and generated, in examples/channels or from `ledger demo --files .`, "
-    "then `ledger ingest` this text as scores.csv",
-    "jev": "`ledger ingest` this text as predictions.jsonl, with --acquisition ID",
+    "transport": "save this as scores.csv, `ledger channel add` direct and generated (in examples/channels, or "
+    "from `ledger demo --files .`), then ledger ingest scores.csv",
+    "jev": "save this as predictions.jsonl, then ledger ingest predictions.jsonl --acquisition ID",
 }
 
 

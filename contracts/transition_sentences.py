@@ -66,6 +66,7 @@ def about_transition(scene: Scene, said: Said, code: str, transition: int, sides
     blamed = told.blamed[rows.fresh[told.blamed]]
     cited = blamed if len(blamed) else span[rows.fresh[span]]
     file = scene.origin.name(int(cited[0]))
+    where = "" if code == CANDIDATES_DIFFER else f" ({scene.cited(cited)})"  # strays say it themselves
     key: dict[str, KeyValue] = {
         "trajectory_id": keys.trajectory.values[int(keys.trajectory.codes[span[0]])].as_py(),
         "step": int(keys.step[span[0]]),
@@ -73,7 +74,7 @@ def about_transition(scene: Scene, said: Said, code: str, transition: int, sides
     return Finding(
         code=code,
         level="side",
-        message=f"{scene.face(transition)}: {told.text}; expected {told.wanted}, found {told.got}",
+        message=f"{scene.face(transition)}: {told.text}; expected {told.wanted}, found {told.got}{where}",
         column=COLUMNS[code],
         key=key,
         file=file,

@@ -23,6 +23,8 @@ from contracts.digest import blake3_digest, pack, unpack
 from contracts.labels import text_labels
 from contracts.rows import IN_FLIGHT, canonicalise
 from contracts.source_table import SourceTable, Unread
+from contracts.template import template
+from ledger.sources import read_sources
 from tests.contracts.score_book import (
     BOOK,
     DIGEST,
@@ -496,3 +498,20 @@ def test_real_and_synthetic_scores_are_canonical(name: str) -> None:
     assert result.table["energy"].to_pylist() == raw["energy"].to_pylist()
     assert result.table["candidate"].to_pylist() == raw["candidate"].to_pylist()
     assert result.missing_digests == {}
+
+
+def test_a_layout_written_as_a_float_is_told_with_its_value_and_how_to_write_it(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(template("transport").replace(",direct,0,", ",direct,0.0,", 1))
+    (finding,) = canonicalise(read_sources([path]), BOOK).findings.examples[:1]
+    assert "layout 0.0" in finding.message
+    assert "astype(int)" in finding.message
+
+
+def test_a_misspelt_column_is_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(template("transport").replace("candidate,", "candidat,", 1))
+    (finding,) = canonicalise(read_sources([path]), BOOK).findings.examples[:1]
+    assert (
+        "required column candidate is missing; expected text; did you mean it by candidat?" in finding.message
+    )

@@ -63,8 +63,8 @@ class TestEachFaultIsNamed:
             "face traj000/step05: layout 1 missing in (after, generated); expected 2 layouts, found 1"
         )
         assert admission.hint == (
-            "separate calls must each bring whole sides; where other files hold the missing cells, give all "
-            "in one call: ledger ingest scores.csv B …"
+            "bring each of these sides whole and ingest again; what are entries already is skipped; cells in "
+            "another file come in the same call: ledger ingest scores.csv OTHER"
         )
         (refused,) = admission.refused_sides
         assert (refused.absent, refused.rows, refused.reason) == (3, 9, "cell-missing")
@@ -277,6 +277,7 @@ class TestContradictions:
     def test_target_is_no_candidate(self) -> None:
         admission = judged(side(target="Z") + side("t1"))
         assert codes(admission) == {"target-no-candidate": 1}
+        assert "found Z (scores.csv row 1, scores.csv row 2, scores.csv row 3, …)" in first_line(admission)
         assert "expected one of A, B, C, found Z" in first_line(admission)
 
     def test_success_changes_within_a_trajectory(self) -> None:
