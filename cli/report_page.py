@@ -14,7 +14,7 @@ from audits.sentence import sentence
 from cli import report_forest, report_jev_figures, report_pair_figures
 from cli.report_record import JEV, Subject
 from cli.report_svg import Drawing
-from cli.report_tables import Grid, cell, grids, lines
+from cli.report_tables import Grid, cell, grids, lines, settings
 from contracts.channel import Channel, differences
 from contracts.errors import UsageError
 from contracts.findings import shown
@@ -92,7 +92,7 @@ def _parts(subject: Subject) -> dict[str, Any]:
         "differing": list(_differing(subject.channels)),
         "compared": len(subject.channels) > 1,
         "tables": [*grids(result["tables"]), *_verdicts(result["verdicts"])],
-        "design": grids({"design": result["design"]}),
+        "design": [settings("design", result["design"])],
         "links": list(_links(environment)),
         "segments": [s.name for s in subject.statement.subjects[1:]][:DIFFERENCES],
         "more_segments": max(0, len(subject.statement.subjects) - 1 - DIFFERENCES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,14 @@ class Line:
 
 def grids(tables: Mapping[str, Any]) -> list[Grid]:
     """Every table of a record."""
-    return [_grid(name.replace("_", " "), value) for name, value in tables.items()]
+    found = [made for name, value in tables.items() for made in _split(name.replace("_", " "), value)]
+    return [made for made in found if made.rows]
+
+
+def settings(title: str, value: Mapping[str, Any]) -> Grid:
+    """What was asked for, as it was: numbers without grouping, and what is null was not set."""
+    rows = ([path, _setting(leaf)] for path, leaf in _paths(value, ""))
+    return _cut(title, ("", "value"), rows, sum(1 for _ in _paths(value, "")))
 
 
 def lines(estimates: Mapping[str, Any]) -> list[Line]:
@@ -86,8 +93,29 @@ def _line(name: str, fields: Mapping[str, Any]) -> Line:
     )
 
 
+def _setting(value: object) -> str:
+    if value is None:
+        return "not set"
+    return str(value) if type(value) in (int, float) else cell(value)
+
+
+def _split(title: str, value: object) -> Iterator[Grid]:
+    """A table, and after it each list of rows that it holds as a table of its own."""
+    inner = {}
+    if isinstance(value, Mapping):
+        inner = {name: part for name, part in value.items() if _is_rows(part)}
+        value = {name: part for name, part in value.items() if name not in inner}
+    yield _grid(title, value)
+    for name, part in inner.items():
+        yield _grid(f"{title}: {str(name).replace('_', ' ')}", part)
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
 def _grid(title: str, value: object) -> Grid:
-    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+    if isinstance(value, list) and _is_rows(value):
         columns = tuple(dict.fromkeys(key for item in value for key in item))
         return _cut(title, columns, ([_at(item, key) for key in columns] for item in value), len(value))
     if isinstance(value, Mapping) and value and all(_flat(item) for item in value.values()):

@@ -123,6 +123,8 @@ def test_the_page_says_what_the_record_says(study: Study) -> None:
         assert limit["text"] in text
     assert "prompt.<wbr>text" in study.page
     assert "Cohort-weighted" in text
+    assert "<td>20260928</td>" in text
+    assert "<h3>targets: types</h3>" in text
     assert result(study)["estimates"].keys() <= set(re.sub("<wbr>", "", text).replace("<", ">").split(">"))
 
 
