@@ -108,7 +108,10 @@ def _conclude(
     said = clause(audit.result)
     said += sentence(audit.result, **audit.names) if voice is None else voice.sentence(audit.result)
     if as_json:
-        made = recorded.as_json() | {"sentence": said}
+        from cli.audit_flow import warnings
+
+        warned = [] if voice is not None else warnings(audit.result, audit.channels)
+        made = recorded.as_json() | {"sentence": said} | ({"warnings": warned} if warned else {})
         if audit.shortfall is not None:
             made["error"] = dict(audit.shortfall.as_dict())
         render.emit_json(made)

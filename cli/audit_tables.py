@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from audits.limits import COMMON
 from audits.wording import estimate, interval, number, undefined
-from cli import audit_screens, render
+from cli import audit_flow, audit_screens, render
 from cli.estimate_table import Fields, estimates, line
 from contracts.findings import shown
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from cli.audit_record import Recorded
 
 NAME = 24  # characters of a channel's name in a heading
-ID = 14  # characters of a trajectory's id in a line
+WHOLE = 80  # columns of the screen
+SHORT = {"one-layout-orbit": "1 orbit of layouts"}  # limits whose id is no plain phrase
 LABELS = {
     "gain.ref": "gain ref",
     "gain.alt": "gain alt",
@@ -34,11 +36,14 @@ SIGNS = ("+", "0", "-")
 def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) -> None:
     """Print an audit: flow, estimates, flips, robustness, sensitivity, sentence, limits, record."""
     result = audit.result
-    level = result["provenance"]["level"]
     out = render.console()
-    line(f"{audit.audit}: {_heading(audit)}; level {level}; head {audit.head.size} of {audit.head.origin}")
-    for text in _flow(result):
+    level = audit_flow.level(result["provenance"])
+    line(f"{audit.audit}: {_heading(audit)}; {level}; head {audit.head.size}")
+    for text in audit_flow.lines(result):
         line(text)
+    warned = audit_flow.warnings(result, audit.channels)
+    for text in warned:
+        render.say(*render.wrapped(f"Warning: {text}", ""))
     body = audit_screens.SCREENS.get(audit.audit)
     if body is not None:
         body(result, verbose)
@@ -47,13 +52,16 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
         for text in (*_flips(result), *_sensitivity(result), *_success(result)):
             line(text)
     if verbose:
+        from cli import audit_terms
         from cli.audit_details import details
 
         details(result)
+        audit_terms.show()
     out.print(f"Verdict: {said}")
-    _limits(result, verbose=verbose)
-    line(recorded.text)
+    _limits(result, verbose=verbose, brief=bool(warned))
+    line(recorded.text if verbose else f"{recorded.text}; -v explains each term")
     if verbose:
+        line(f"head {audit.head.size} of {audit.head.origin}")
         environment: Any = recorded.statement.predicate["environment"]
         for role, records in environment.get("repeatability", {}).items():
             line(f"repeatability of {role}: {', '.join(records)}")
@@ -80,30 +88,6 @@ def _heading(audit: AuditResult) -> str:
     )
 
 
-def _flow(result: Fields) -> Iterator[str]:
-    """How many transitions came, how many are complete, and why the others are not."""
-    flow, provenance = result["flow"], result["provenance"]
-    out = flow["transitions"] - flow["complete"]
-    yield (
-        f"{render.plural(flow['transitions'], 'transition')}: {flow['complete']:,} complete in "
-        f"{render.plural(flow['trajectories'], 'trajectory', 'trajectories')}, {out:,} left out"
-    )
-    if out:
-        yield "left out: " + ", ".join(
-            f"{row['transitions']:,} {row['reason']}{_first(row['examples'])}" for row in flow["excluded"]
-        )
-    broken = ", ".join(f"{n:,} break {rule}" for rule, n in provenance["entries_out"].items() if n)
-    if broken:
-        yield f"entries kept out, of {provenance['entries_in']:,}: {broken}"
-    levels = provenance["entries_by_level"].items()
-    yield "entries by level: " + ", ".join(f"{count:,} {level}" for level, count in levels)
-
-
-def _first(examples: Sequence[str]) -> str:
-    """The transition of the first example; its cell stands in the record and in `--verbose`."""
-    return f" ({shown(examples[0].partition(':')[0], 2 * ID)})" if examples else ""
-
-
 def _flips(result: Fields) -> Iterator[str]:
     """The 3 x 3 table of signs at the left, flips and robustness at the right."""
     table = result["tables"].get("sign_table")
@@ -112,28 +96,33 @@ def _flips(result: Fields) -> Iterator[str]:
     cells = dict(zip(table["order"], table["ref_by_alt"], strict=True))
     rows = [[f"{cells[sign][place]:,}" for place in (2, 1, 0)] for sign in ("positive", "zero", "negative")]
     width = max(len(cell) for row in rows for cell in row)
-    lines = [["ref \\ alt", *SIGNS], *([f"gain {sign}", *row] for sign, row in zip(SIGNS, rows, strict=True))]
-    for (head, *row), remark in zip(lines, _beside(result), strict=True):
-        yield f"{head:<9}" + "".join(f"  {cell:>{width}}" for cell in row) + f"   {remark}"
+    lines = [["ref\\alt", *SIGNS], *([f"gain {sign}", *row] for sign, row in zip(SIGNS, rows, strict=True))]
+    room = WHOLE - 7 - 3 * (1 + width) - 3
+    for (head, *row), remarks in zip(lines, _beside(result), strict=True):
+        remark = next((text for text in remarks if len(text) <= room), remarks[-1])
+        yield f"{head:<7}" + "".join(f" {cell:>{width}}" for cell in row) + f" | {remark}"
 
 
-def _beside(result: Fields) -> Iterator[str]:
-    """What goes beside the signs: flips, with those of each channel against itself, and robustness."""
+def _beside(result: Fields) -> Iterator[tuple[str, ...]]:
+    """What stands beside the signs, each line about what it names; shorter wordings follow longer ones."""
     tables, estimates = result["tables"], result["estimates"]
     flips, share = tables["flips"], estimates["flip_share"]
     strict = flips["pos_to_neg"] + flips["neg_to_pos"]
     repeated = tables.get("repeatability", {})
     noise = ", ".join(f"{row['pairwise_sign_disagreement']:.2f}" for row in repeated.values())
-    yield f"{strict:,} flip, {_short(share, signed=False)}" + (f"; repeats {noise}" if noise else "")
+    said = f"flips: {strict:,}, share {_short(share, signed=False)}"
+    yield (said + (f"; of repeats {noise}" if noise else ""), said)
     direction = estimates["flip_direction_difference"]
-    yield f"direction {_short(direction)} {direction.get('verdict', '')}".rstrip()
-    yield _layouts(result)
+    yield (f"flip direction: {_short(direction)} {direction.get('verdict', '')}".rstrip(),)
+    layouts = _layouts(result)
+    yield (f"interaction by layout: {layouts}", f"by layout: {layouts}")
     left = tables["leave_one_trajectory_out"]
     if left["min"] is None:
-        yield f"without one trajectory {undefined(left['reasons']['min'])}"
+        out = undefined(left["reasons"]["min"])
     else:
         kept = "sign kept" if left["sign_kept"] else "sign not kept"
-        yield f"without one trajectory {number(left['min'])} to {number(left['max'])}, {kept}"
+        out = f"{number(left['min'])} to {number(left['max'])}, {kept}"
+    yield (f"interaction leave-one-out: {out}", f"leave-one-out: {out}")
 
 
 def _short(fields: Fields, *, signed: bool = True) -> str:
@@ -151,10 +140,10 @@ def _layouts(result: Fields) -> str:
     if found["intervals_agree"]:
         words = "intervals agree"
     elif found["points_agree"]:
-        words = "points agree" + (", intervals do not" if found["intervals_agree"] is False else "")
+        words = "only points agree" if found["intervals_agree"] is False else "points agree"
     else:
         words = "no common sign"
-    return f"{len(values)} layouts {number(min(values))} to {number(max(values))}, {words}"
+    return f"{number(min(values))} to {number(max(values))}, {words}"
 
 
 def _sensitivity(result: Fields) -> Iterator[str]:
@@ -167,12 +156,12 @@ def _sensitivity(result: Fields) -> Iterator[str]:
         found[name] for name in ("pooled_sign_threshold", "recalibration_ratio", "tipping_mean_of_excluded")
     )
     turns = [
-        f"pooled at alt weight {weight:.3f}" if weight is not None else "",
-        f"interaction at slope ratio {ratio:.3f}" if ratio is not None else "",
-        f"interaction at excluded mean {number(tipping['interaction'])}" if tipping else "",
+        f"alt weighs {weight:.3f} in a pool" if weight is not None else "",
+        f"alt's slope is {ratio:.3f} of ref's" if ratio is not None else "",
+        f"what is left out averages {number(tipping['interaction'])}" if tipping else "",
     ]
     if any(turns):
-        yield "signs turn: " + "; ".join(part for part in turns if part)
+        yield "signs turn where " + "; ".join(part for part in turns if part)
 
 
 def _success(result: Fields) -> Iterator[str]:
@@ -184,7 +173,8 @@ def _success(result: Fields) -> Iterator[str]:
         yield f"stored success: auc ref {ref}, alt {alt}, gap {estimate(gap)} {verdict}".rstrip()
 
 
-def _limits(result: Fields, *, verbose: bool) -> None:
+def _limits(result: Fields, *, verbose: bool, brief: bool) -> None:
+    """The limits in full, by their short forms, or, where a warning took their place, only the particular."""
     out = render.console()
     limits: Sequence[Fields] = result["limits"]
     if verbose:
@@ -194,5 +184,8 @@ def _limits(result: Fields, *, verbose: bool) -> None:
     warned = [row["text"] for row in limits if row["id"] == "few-clusters"]
     for text in warned:
         out.print(f"Caution: {text}")
-    short = "; ".join(row["id"].replace("-", " ") for row in limits if ":" not in row["id"])
-    out.print(f"Limits: {short}")
+    always = {limit.id for limit in COMMON} if brief else set()
+    ids = [row["id"] for row in limits if ":" not in row["id"]]
+    short = [SHORT.get(name, name.replace("-", " ")) for name in ids if name not in always]
+    short += [f"{len(always)} of every audit (-v)"] if brief else []
+    out.print(f"Limits: {'; '.join(short)}")

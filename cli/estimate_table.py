@@ -14,8 +14,8 @@ RATES = ("flip_share", "interaction.negative_share", "auc.ref", "auc.alt")
 
 
 def line(text: str) -> None:
-    """One line, cut where it would wrap."""
-    render.console().print(text, overflow="ellipsis", no_wrap=True)
+    """One line: cut on a terminal too narrow for it, wrapped and whole in a pipe."""
+    render.say(*render.one_line(text))
 
 
 def estimates(

@@ -1,7 +1,7 @@
 """How results look: tables that fit 80 columns for people, one JSON object for programs.
 
 Standard output carries results only; progress and warnings go to standard error. Nothing is coloured
-when the output is piped or NO_COLOR is set, and a pipe gets lines of at most 80 columns.
+when the output is piped or NO_COLOR is set. Only a terminal gets lines that are cut; a pipe gets all of them.
 """
 
 from __future__ import annotations
@@ -102,10 +102,17 @@ def printable(text: str) -> str:
 
 
 def clip(line: str) -> str:
-    """A line cut to 80 columns, or to a wider terminal, with a mark where it was cut."""
-    width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH)
+    """A line cut, with a mark, to a terminal's width of at least 80 columns; in a pipe it stays whole."""
     line = printable(line)
+    if not sys.stdout.isatty():
+        return line
+    width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def one_line(text: str) -> list[str]:
+    """A sentence that keeps to one line of a terminal; in a pipe it is wrapped, so that nothing is lost."""
+    return [clip(text)] if sys.stdout.isatty() else wrapped(text, "") or [""]
 
 
 def tree(node: Node) -> Iterator[str]:

@@ -70,7 +70,7 @@ def test_the_first_screen_fits_and_begins_with_what_was_left_out(command: Comman
     found = command(*PAIR)
     lines = found.out.splitlines()
     assert found.code == 0
-    assert len(lines) <= 24
+    assert len(lines) <= 23
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in found.out
     assert lines[0].startswith("transport: ref direct, alt generated; level bound")
@@ -83,7 +83,7 @@ def test_the_first_screen_fits_and_begins_with_what_was_left_out(command: Comman
             "gain ref",
             "interaction",
             " median",
-            "ref \\ alt",
+            "ref\\alt",
             "signs turn",
             "Verdict:",
             "Limits:",
@@ -91,6 +91,28 @@ def test_the_first_screen_fits_and_begins_with_what_was_left_out(command: Comman
     ]
     assert order == sorted(order)
     assert lines[-1].startswith("signed and logged as sha256:")
+    assert lines[-1].endswith("-v explains each term")
+
+
+def test_an_acquisition_that_alone_removes_transitions_is_warned_of(command: Command) -> None:
+    made = rows(noisy(24, 3), acquisitions={"generated": ("run-1", "run 2")})
+    command.ledger.ingest([r for r in made if r["acquisition_id"] != "run 2" or r["step"] != 1])
+    found = command(*PAIR)
+    said = " ".join(found.out.split())
+    assert len(found.out.splitlines()) <= 24
+    assert "24 absent (t000/step01 under acquisition run 2)" in said
+    wanted = (
+        "acquisition run 2 of generated lacks 24 transitions that are otherwise complete; "
+        "leave it out with --acquisition generated@run-1"
+    )
+    assert f"Warning: {wanted}" in said
+    assert command(*PAIR, "--json").json["warnings"] == [wanted]
+    mended = command(*PAIR, "--acquisition", "generated@run-1")
+    assert "72 complete" in mended.out
+    assert "Warning" not in mended.out
+    other = command(*PAIR, "--acquisition", "generated@run 2")
+    assert "48 complete" in other.out
+    assert "Warning" not in other.out
 
 
 def test_verbose_prints_every_table(command: Command) -> None:
@@ -104,6 +126,7 @@ def test_verbose_prints_every_table(command: Command) -> None:
         assert title in found.out, title
     assert "interaction.layout.1" in found.out
     assert "not the causal credit" in found.out
+    assert "interaction leave-one-out: smallest" in found.out
     assert max(map(len, found.out.splitlines())) <= 80
 
 
@@ -178,7 +201,7 @@ def test_a_revoked_acquisition_is_left_out_and_counted(command: Command) -> None
     found = command(*PAIR, "--json").json["predicate"]["result"]
     assert found["provenance"]["entries_out"]["acquisition-revoked"] == 96
     assert found["flow"]["complete"] == 12
-    assert "96 break acquisition-revoked" in command(*PAIR).out
+    assert "96 of a revoked acquisition" in command(*PAIR).out
 
 
 def test_what_cannot_be_answered_is_recorded_and_ends_with_5(command: Command) -> None:
