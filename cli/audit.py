@@ -61,6 +61,8 @@ def planned(
     key: KeyOption = None,
     trust_first: TrustFirstOption = False,
     output: OutputOption = None,
+    report: ReportOption = None,
+    plot: PlotOption = False,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
@@ -69,7 +71,9 @@ def planned(
     if plan is not None:
         from cli.plans import run_plan
 
-        given = Options(None, None, 0, 0, "", at, no_record, key, trust_first, output, wait)
+        given = Options(
+            None, None, 0, 0, "", at, no_record, key, trust_first, output, wait, report, plot
+        )  # fmt: skip
         run_plan(plan, kind, given, as_json=as_json, verbose=verbose)
     elif context.invoked_subcommand is None:
         raise UsageError(
