@@ -14,14 +14,18 @@ from contracts.canonical import canonical
 from contracts.digest import blake3_digest, sha256_digest
 from contracts.errors import MalformedError, UsageError
 from ledger import clock, events
+from ledger.event_types import EventSignature, RolePolicy
 from ledger.events import (
     AcquisitionEvent,
+    AttestationEvent,
     AuditEvent,
     ChannelEvent,
     Event,
+    KeyChangeEvent,
     KeyEvent,
     ObjectRef,
     PlanEvent,
+    PolicyEvent,
     RefusalEvent,
     RevocationEvent,
     ScopeRows,
@@ -29,6 +33,7 @@ from ledger.events import (
     Source,
 )
 
+SIGNED = EventSignature("ab" * 32, bytes(64))
 TIME = "2026-09-28T10:00:00Z"
 B = [blake3_digest(bytes([i])) for i in range(8)]
 S = [sha256_digest(bytes([i])) for i in range(4)]
@@ -42,6 +47,10 @@ SEGMENT = SegmentEvent(
 PLAN = {"hypothesis": "interaction < 0", "bands": [0.1, None, True]}
 EXAMPLES: tuple[Event, ...] = (
     KeyEvent("head", "origin+00000000+AAAA", TIME),
+    KeyChangeEvent("add", "collector", "anna+00000000+AAAA", None, "origin", 0, (SIGNED, SIGNED), TIME),
+    KeyChangeEvent("rotate", "head", "b+00000000+AAAA", "a+00000000+AAAA", "origin", 3, (), TIME),
+    PolicyEvent((RolePolicy("witness", ("w+00000000+AAAA",), 1),), "origin", 4, (SIGNED,), TIME),
+    AttestationEvent("acquisition", "run-1", S[3], TIME),
     ChannelEvent("direct", 1, B[0], {"readout": {"kind": "logits", "scale": 1.5, "big": 1e300}}, TIME),
     ChannelEvent("direct", 2, B[1], ObjectRef(B[2]), TIME),
     AcquisitionEvent("run-1", "transport", time=TIME),
@@ -75,6 +84,12 @@ def test_every_key_is_needed_and_no_other_is_taken(event: Event) -> None:
             events.decode(canonical(body | {key: [{}]}))
     with pytest.raises(MalformedError, match="unknown key"):
         events.decode(canonical(body | {"extra": 1}))
+
+
+def test_what_an_acquisition_supersedes_may_be_left_out() -> None:
+    event = AcquisitionEvent("run-2", "transport", "run-1", TIME)
+    assert events.decode(events.encode(event)) == event
+    assert b"supersedes" not in events.encode(dataclasses.replace(event, supersedes=None))
 
 
 @pytest.mark.parametrize(
