@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from audits.record import PARTS
-from contracts.errors import LedgerError, MalformedError, TamperError, UsageError
+from contracts.errors import CannotAnswerError, LedgerError, MalformedError, TamperError, UsageError
 from ledger import envelope as envelopes
 from ledger.identify import EventFound, identify
 from ledger.index_rows import RecordRow
@@ -141,11 +141,17 @@ def subject(snapshot: Snapshot, statement: Statement, signed: Signed | None) -> 
 def _points(snapshot: Snapshot, plain: Subject) -> tuple[PairPoints | None, tuple[SeriesPoints, ...] | None]:
     from audits import points
 
-    if plain.audit == JEV:
-        return None, points.prediction_points(snapshot, plain.result)
-    if points.is_pair(plain.result) and plain.result["flow"]["complete"]:
-        return points.pair_points(snapshot, plain.result), None
-    return None, None
+    result = plain.result
+    pair, series = None, None
+    if plain.audit == JEV and result["tables"].get("counts"):
+        series = points.prediction_points(snapshot, result)
+    elif points.is_pair(result) and result["flow"]["complete"]:
+        pair = points.pair_points(snapshot, result)
+    else:
+        return None, None
+    if pair is None and series is None:
+        raise CannotAnswerError("another version computed them by a method that this one does not know")
+    return pair, series
 
 
 def _row(opened: Reading, text: str) -> RecordRow:

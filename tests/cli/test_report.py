@@ -366,6 +366,18 @@ def test_a_revoked_or_foreign_record_is_marked(at_study: Study) -> None:
     assert "did not sign this record" in page
 
 
+def test_rows_of_an_unknown_method_are_said_to_be_missing(at_study: Study) -> None:
+    from cli.report_record import subject
+    from ledger.statement import parse
+
+    changed = json.loads(json.dumps(at_study.record))
+    changed["predicate"]["result"]["design"]["method"]["trim"] = "of a later version"
+    found = subject(at_study.ledger.snapshot(), parse(json.dumps(changed).encode()), None)
+    assert found.pair is None
+    assert "another version" in (found.missing or "")
+    assert "another version" in report_page.page(found).decode()
+
+
 def record_event(study: Study) -> int:
     from ledger.index import Index
 
