@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from contracts.errors import UsageError, VerificationError
-from ledger import envelope, statement
-from ledger.audit_scope import acquisitions_of, channels_of, design_of, head_size
+from ledger import envelope, statement, tree
+from ledger.audit_scope import design_of, head_size
 from ledger.event_types import AuditEvent
 from ledger.identify import identify
 from ledger.index_rows import PlanRow, RecordRow
@@ -16,7 +16,8 @@ from ledger.objects import record_name
 from ledger.plans import find
 from ledger.reading import Reading
 from ledger.records import REVOCABLE
-from ledger.show import Record
+from ledger.revoked_since import revoked_since
+from ledger.show import Record, read_record
 from ledger.verify_records import checked_payload
 
 
@@ -84,29 +85,22 @@ def standing(reading: Reading, row: RecordRow) -> Standing:
 
 
 def _reasons(reading: Reading, record: Record) -> list[str]:
-    gone = {(r.target_kind, r.target_id): r for r in reading.index.revocations(reading.size)}
-    for row in gone.values():
-        reading.confirm(row.event)
-    wanted = [
-        *((kind, record.row.record) for kind in REVOCABLE),
-        *(("acquisition", name) for name in acquisitions_of(reading, record)),
-        *(("channel", fingerprint) for fingerprint in channels_of(reading, record)),
+    index, size = reading.index, reading.size
+    own = [
+        r for r in index.revocations(size) if r.target_kind in REVOCABLE and r.target_id == record.row.record
     ]
-    at = head_size(record.statement)
+    gone = [*own, *revoked_since(record.statement, index, size)]
+    for row in gone:
+        reading.confirm(row.event)
     return [
-        f"{kind} {target[:23]} was revoked in event {gone[kind, target].event}: {gone[kind, target].reason}"
-        for kind, target in wanted
-        if (kind, target) in gone and (kind in REVOCABLE or gone[kind, target].event >= at)
+        f"{row.target_kind} {row.target_id[:23]} was revoked in event {row.event}: {row.reason}"
+        for row in gone
     ]
 
 
 def _follows(reading: Reading, row: RecordRow, plan: PlanRow) -> bool:
-    from ledger.show import read_record
-
     return design_of(read_record(reading, row)).get("plan") == plan.digest
 
 
 def _root(reading: Reading, size: int) -> str:
-    from ledger import tree
-
     return tree.root(reading.head.leaves[:size]).hex()
