@@ -9,13 +9,15 @@ import typer
 
 from cli import render, state
 from cli.words import JsonOption, PublicKeyOption, TrustFirstOption
+from ledger.problems import folded
 
 if TYPE_CHECKING:
     from contracts.errors import VerificationError
     from ledger.keys import PublicKey
     from ledger.verify import Recompute, Report
 
-FIRST = 10
+FIRST = 10  # places told
+CONSEQUENCES = 2  # further findings told of one place
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +65,8 @@ def verify(
         return
     _tell(report)
     if error is not None:
-        raise error
+        render.say(f"ledger: not verified: {_count(report)}, exit {error.exit_code}", stderr=True)
+        raise typer.Exit(error.exit_code)
 
 
 def _recompute(key: PublicKey | None, *, trust_first: bool) -> Recompute:
@@ -104,6 +107,13 @@ def _emit(report: Report, error: VerificationError | None) -> None:
     )
 
 
+def _count(report: Report) -> str:
+    """How many places are hit; every finding stands above or, past a bound, in the JSON."""
+    places = len(folded(report.findings))
+    found = render.plural(places, "problem")
+    return found if report.total == places else f"{found} in {render.plural(report.total, 'finding')}"
+
+
 def _tell(report: Report) -> None:
     checked = ", ".join(f"{count:,} {name}" for name, count in report.counts.items() if count)
     if report.head is not None:
@@ -112,10 +122,15 @@ def _tell(report: Report) -> None:
     render.say(*render.wrapped(f"checked   {checked}", ""))
     for notice in report.notices:
         render.say(f"note: {notice}", stderr=True)
-    for problem in report.findings[:FIRST]:
-        render.say(*render.wrapped(f"PROBLEM   {problem}", ""))
-    if report.total > FIRST:
-        render.say(f"          and {report.total - FIRST:,} more: ledger verify --json")
+    places = folded(report.findings)
+    for first, others in places[:FIRST]:
+        render.say(*render.wrapped(f"PROBLEM   {first}", ""))
+        for other in others[:CONSEQUENCES]:
+            render.say(*render.wrapped(f"also {other.entry or 'there'}: {other.message}", "  "))
+        if len(others) > CONSEQUENCES:
+            render.say(f"  and {len(others) - CONSEQUENCES:,} more there: ledger verify --json")
+    if len(places) > FIRST:
+        render.say(f"          and {len(places) - FIRST:,} more places: ledger verify --json")
     if report.ok:
         how = (
             "every entry decoded and judged, every audit recomputed"

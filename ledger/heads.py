@@ -117,19 +117,21 @@ def trust(home: Home, keys: HeadKeys, known: Pin | None, key: PublicKey | None, 
     vkey = keys.newest if known is None else keys.at(known.head.size)
     if known is not None and known.vkey != str(vkey):
         raise UnknownKeyError(
-            "the log names another key for its heads than the pinned one", where=home.path,
+            "the log names another key for its heads than the pinned one",
+            where=pin.config_file(home.origin, ".pin"),
             expected=_short(parse_vkey(known.vkey)), got=_short(vkey),
         )  # fmt: skip
     if key is not None and not keys.named(key.raw):
         raise UnknownKeyError(
-            "the key is not the one that signs the heads of this log", where=home.path,
-            expected=_short(vkey), got=key_id(key)[:16],
+            "the key given is not the one that signs the heads of this log", where="--key",
+            expected=f"heads signed by {key_id(key)[:16]}", got=f"heads signed by {_short(vkey)}",
+            next_step="give the key of this log, or look for the log of that key",
         )  # fmt: skip
     if known is None and key is None and not trust_first:
         raise VerificationError(
             f"nothing on this machine vouches for the log {home.origin}: it has no pin here", code="no-pin",
             where=home.path,
-            next_step="give its public key with --key, or accept it as it is with --trust-first",
+            next_step="give its public key with --key; or, only for a first look, --trust-first",
         )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def check(pin: Pin, head: TreeHead, leaves: Sequence[bytes]) -> None:
             kind="rolled-back-head",
             expected=f"at least {pin.head.size} events",
             got=head.size,
-            where=pin.origin,
+            where=config_file(pin.origin, ".pin"),
             next_step=advice,
         )
     if len(leaves) < pin.head.size:
@@ -110,7 +110,7 @@ def check(pin: Pin, head: TreeHead, leaves: Sequence[bytes]) -> None:
         raise TamperError(
             f"the first {pin.head.size} events are not those that were trusted",
             kind="rolled-back-head",
-            where=pin.origin,
+            where=config_file(pin.origin, ".pin"),
             next_step=advice,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,7 +17,8 @@ NO_PIN = "no-pin"
 class Problem:
     """Something stored that is not what was signed.
 
-    `kind` is one of KINDS, `where` a file below the home, `entry` the first entry, event or row hit.
+    `kind` is one of KINDS, `where` a file below the home, the pin, or the option that named a key, and
+    `entry` the first entry, event or row hit.
     """
 
     kind: str
@@ -28,6 +29,14 @@ class Problem:
     def __str__(self) -> str:
         place = self.where if self.entry is None else f"{self.where} {self.entry}"
         return f"{place}: {self.message} ({self.kind})"
+
+
+def folded(findings: Sequence[Problem]) -> list[tuple[Problem, tuple[Problem, ...]]]:
+    """The first problem of every place with what else was found there: one damage is often met twice."""
+    found: dict[str, list[Problem]] = {}
+    for problem in findings:
+        found.setdefault(problem.where, []).append(problem)
+    return [(first, tuple(others)) for first, *others in found.values()]
 
 
 @dataclass

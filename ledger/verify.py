@@ -175,7 +175,9 @@ class _Run:
         try:
             self.checked = heads.check(self.home, index, key=key, trust_first=trust_first)
         except LedgerError as error:
-            where, entry = (str(error.where), None) if error.code == "pin" else (CATALOG, error.where)
+            told = error.where or ""
+            outside = told.startswith("/") or told.startswith("-")  # the pin, or the key that was given
+            where, entry = (told, None) if outside else (CATALOG, error.where)
             self.found.add_error(error, "signature", where, entry)
 
     def _head_keys(self, index: Index) -> HeadKeys | None:

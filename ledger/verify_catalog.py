@@ -85,7 +85,7 @@ def check_file(found: Problems, home: Home) -> None:
     with closing(opened) as connection:
         for (message,) in connection.execute(f"PRAGMA integrity_check({FAULTS})").fetchall():
             if message != "ok":
-                found.add("catalog", CATALOG, f"sqlite finds a fault: {str(message)[:200]}")
+                found.add("catalog", CATALOG, f"sqlite finds a fault: {' '.join(str(message).split())[:200]}")
         with found.guard("catalog", CATALOG):
             notice = seal.check(connection, home)
             if notice is not None:
