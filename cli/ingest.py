@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli import render, state
 from cli.words import JsonOption, KeyOption, WaitOption
 from contracts.errors import StorageError, UsageError
-
-if TYPE_CHECKING:
-    from contracts.findings import Findings
-    from ledger.receipt import Receipt
 
 FORMATS = ("text", "json", "junit")
 
@@ -61,9 +57,11 @@ def ingest(
     Sides must come whole: give all files a side is spread over in one call.
     """
     if template is not None:
+        from contracts.template import NEXT
         from contracts.template import template as small
 
         render.say(small(template).rstrip("\n"))
+        render.say(*render.wrapped(f"next: {NEXT[template]}", ""), stderr=True)
         return
     if not files:
         raise UsageError(
@@ -72,7 +70,9 @@ def ingest(
     if format_ not in FORMATS:
         raise UsageError("unknown format", expected=" | ".join(FORMATS), got=format_)
     from audits.statistics import label_mass
+    from cli import receipts
     from cli.attest import read
+    from cli.rejects import write_rejects
     from contracts.errors import ContractError
     from ledger.home import signing_key
     from ledger.ingest import ingest as run
@@ -82,6 +82,7 @@ def ingest(
     home = state.find_home()
     signer = None if dry_run else signing_key(home, key)
     extras = Extras(tuple(read(path) for path in attestation or ()), supersedes)
+    form = "json" if as_json else format_
     try:
         with render.progress() as progress:
             receipt = run(
@@ -99,123 +100,22 @@ def ingest(
                 progress=progress,
             )
     except RefusedCallError as error:
-        _write_rejects(rejects, error.receipt.findings, error.receipt.kind)
-        _refused(error, "json" if as_json else format_)
+        write_rejects(rejects, error.receipt.findings, error.receipt.kind)
+        receipts.refused(error, form)
         raise typer.Exit(ContractError.exit_code) from error
-    _write_rejects(rejects, receipt.findings, receipt.kind)
-    if as_json or format_ == "json":
+    except ContractError as error:
+        if form == "text":
+            raise
+        receipts.refused_file(error, form)
+        raise typer.Exit(ContractError.exit_code) from error
+    write_rejects(rejects, receipt.findings, receipt.kind)
+    if form == "json":
         render.emit_json(receipt.as_json())
-    elif format_ == "junit":
-        _junit(receipt.findings)
+    elif form == "junit":
+        receipts.junit(receipt.findings)
     else:
-        _tell(receipt)
+        receipts.tell(receipt, superseded=supersedes)
     raise typer.Exit(receipt.exit_code)
-
-
-def _junit(findings: Findings) -> None:
-    from contracts.reporting import to_junit
-
-    render.say(to_junit(findings).rstrip("\n"))
-
-
-def _refused(error: Exception, format_: str) -> None:
-    """The whole call was refused: all findings, bounded, and the next step."""
-    from contracts.reporting import to_lines
-    from ledger.receipt import RefusedCallError
-
-    assert isinstance(error, RefusedCallError)
-    findings = error.receipt.findings
-    if format_ == "json":
-        render.emit_json({"error": error.as_dict(), **error.receipt.as_json()})
-        return
-    if format_ == "junit":
-        _junit(findings)
-        return
-    render.say("ledger: the call is refused, nothing was written", stderr=True)
-    for line in to_lines(findings):
-        render.say(*render.wrapped(line), stderr=True)
-    if error.next_step:
-        render.say(*render.wrapped(f"next: {error.next_step}", ""), stderr=True)
-    else:
-        render.say("next: mend the rows; --rejects FILE.csv lists every one of them", stderr=True)
-
-
-def _tell(receipt: Receipt) -> None:
-    """The receipt for people: what came, what was admitted, what was refused and why, what to do next."""
-    from contracts.reporting import to_lines
-
-    would = "would be " if receipt.dry_run else ""
-    for source in receipt.sources:
-        render.say(
-            f"read      {render.plural(source.rows, 'row')} of {source.name}, {render.short(source.digest)}"
-        )
-    if receipt.ignored:
-        render.say(render.clip(f"ignored   columns this kind does not have: {', '.join(receipt.ignored)}"))
-    for column, names in (receipt.missing_digests or {}).items():
-        render.say(
-            render.clip(
-                f"declared  {column} is missing in {', '.join(names)}: an audit needs --require declared"
-            )
-        )
-    render.say(f"admitted  {render.plural(receipt.admitted, 'entry', 'entries')} {would}recorded")
-    if receipt.skipped:
-        render.say(f"skipped   {render.plural(receipt.skipped, 'entry', 'entries')} already in the ledger")
-    for segment in receipt.segments:
-        size = "" if segment.rows is None else f"{render.plural(segment.rows, 'entry', 'entries')}, "
-        render.say(f"segment   {size}root {render.short(segment.root, 16)}")
-    for each in receipt.attestations:
-        render.say(f"attested  acquisition {each.acquisition}, event {each.event}")
-    for warning in receipt.warnings:
-        render.say(f"warning: {warning}", stderr=True)
-    if receipt.refused_sides:
-        for line in (*to_lines(receipt.findings), *([receipt.hint] if receipt.hint else [])):
-            render.say(*render.wrapped(line))
-    if receipt.head is not None:
-        render.say(f"head      size {receipt.head[0]:,}, {render.short(receipt.head[1])}")
-    elif not receipt.dry_run and not receipt.refused_sides:
-        render.say("nothing new: the log is as it was")
-    if receipt.refused_sides:
-        kept = f", kept in {receipt.refusal.rows_file}" if receipt.refusal else ""
-        before = f" ({receipt.refused_before:,} of them before)" if receipt.refused_before else ""
-        render.say(
-            f"refused   {render.plural(receipt.refused_sides, 'side')} of "
-            f"{render.plural(receipt.refused_rows, 'row')}{before}{kept}"
-        )
-
-
-def _write_rejects(path: Path | None, findings: Findings, kind: str) -> None:
-    """Every finding as a row, in the format that the name's ending says."""
-    if path is None:
-        return
-    import json
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from pyarrow import csv
-
-    from contracts.schema import JEV, TRANSPORT
-
-    table = findings.rejects(JEV if kind == "jev" else TRANSPORT)
-    plain = [
-        pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-        for f in table.schema
-    ]
-    table = table.cast(pa.schema(plain))
-    try:
-        if path.suffix == ".parquet":
-            pq.write_table(table, path)
-        elif path.suffix == ".jsonl":
-            with path.open("w", encoding="utf-8") as file:
-                for batch in table.to_batches(max_chunksize=10_000):
-                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
-        elif path.suffix == ".csv":
-            csv.write_csv(table, path)
-        else:
-            raise UsageError(
-                "unknown kind of rejects file", expected=".csv, .jsonl or .parquet", got=path.name
-            )
-    except OSError as error:
-        raise StorageError("the rejects cannot be written", where=path, got=error.strerror) from error
 
 
 def digest(

@@ -68,6 +68,9 @@ def next_step(findings: Findings, files: Sequence[str] = ()) -> str | None:
         return None
     code = codes[0]
     step = _STEPS.get(code, "mend the rows named and ingest again")
+    old = next((f.key.get("acquisition_id") for f in findings.examples if f.code == code and f.key), None)
+    if code == "conflict" and isinstance(old, str):
+        step = step.replace("OLD", shown(old))
     if code == CELL_MISSING and len(files) == 1:
         step += f"; cells in another file come in the same call: ledger ingest {shown(files[0])} OTHER"
     return step if len(findings.examples) <= FIRST else f"{step}; {LISTING}"

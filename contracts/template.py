@@ -46,8 +46,8 @@ _ENERGIES = {
 }
 # What the scores go with, for whoever prints them.
 NEXT = {
-    "transport": "save this as scores.csv, `ledger channel add` direct and generated (in examples/channels, or "
-    "from `ledger demo --files .`), then ledger ingest scores.csv",
+    "transport": "save this as scores.csv, `ledger channel add` direct and generated (from "
+    "examples/channels or `ledger demo --files .`), then ledger ingest scores.csv",
     "jev": "save this as predictions.jsonl, then ledger ingest predictions.jsonl --acquisition ID",
 }
 

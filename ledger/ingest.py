@@ -19,7 +19,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
 from contracts.channel import ChannelBook
-from contracts.errors import UsageError
+from contracts.errors import ContractError, UsageError
 from ledger import lock
 from ledger.event_types import AttestationEvent, Event, RefusalEvent, SegmentEvent
 from ledger.home import Home
@@ -99,6 +99,7 @@ def ingest(
     with Index.open(home) as index:
         book = index.channels()
     staged = [stage(path, None if dry_run else home.objects.staging()) for path in paths]
+    _require_once(staged)
     read = _KINDS[_one_kind(staged, kind)]
     call = read(home, staged, book, Options(channel, acquisition, strict, dry_run, labels), progress)
     del staged
@@ -166,6 +167,21 @@ def _load_rules(record: bool) -> None:
         Thread(target=import_module, args=("ledger.log",)).start()
 
 
+def _require_once(staged: Sequence[Staged]) -> None:
+    """ContractError where two files of a call have the same bytes: every row would be there twice."""
+    seen: dict[str, str] = {}
+    for item in staged:
+        if item.digest not in seen or not item.data.size:
+            seen[item.digest] = item.name
+            continue
+        first = seen[item.digest]
+        raise ContractError(
+            "the file is named twice" if first == item.name else f"the file has the very bytes of {first}",
+            code="file-twice", expected="every file once in a call", where=item.name,
+            next_step=f"name {item.name if first == item.name else first} once",
+        )  # fmt: skip
+
+
 def _one_kind(staged: Sequence[Staged], kind: str | None) -> str:
     """The kind all files of a call are of; UsageError where they are not."""
     found = sorted({kind_of(item, kind) for item in staged})
@@ -202,5 +218,5 @@ def _placed(receipt: Receipt, events: Sequence[Event], commit: Commit) -> Receip
         refusal=refusal,
         attestations=tuple(attested),
         head=(commit.size, commit.root),
-        warnings=commit.warnings,
+        warnings=(*receipt.warnings, *commit.warnings),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +20,8 @@ from contracts.channel import ChannelBook
 from contracts.rows import RowResult, canonicalise
 from contracts.schema import TRANSPORT
 from contracts.source_table import SourceTable
-from ledger import attested_rows, heads
-from ledger.event_types import Source
+from ledger import attested_rows, heads, ingest_notes
+from ledger.event_types import Event, Source
 from ledger.existing import candidate_sets, concerned, entries_of
 from ledger.home import Home
 from ledger.index import Index
@@ -50,7 +51,8 @@ class ScoresCall:
         """See `ledger.ingest.Call`."""
         with Index.open(self.home) as index:
             head = heads.check(self.home, index, key=key.public if key else None, trust_first=key is None)
-            admission = self._judge(Reading(self.home, index, self.home.objects, head))
+            admission, existing = self._judge(Reading(self.home, index, self.home.objects, head))
+            revoked, held = index.revocations(), index.segments(kind=TRANSPORT.kind)
             known = {row.id for row in index.acquisitions()}
             recorded = index.refused_sides() if admission.sides.num_rows else ()
         size = head.row.size
@@ -58,12 +60,21 @@ class ScoresCall:
         receipt = self._receipt(admission, admission.sides.num_rows - sides.num_rows)
         if (error := admission.error()) is not None:
             raise RefusedCallError(error, receipt)
-        if self.options.dry_run:
-            planned = tuple(SegmentReceipt(root) for root in roots(admission.admitted))
-            return size, (), replace(receipt, segments=planned)
-        new = NewRows(admission.admitted, refused, sides)
-        made = store(self.home.objects, new, self.sources, known, self.progress) if new else ()
-        return size, made, replace(receipt, head=(size, head.row.root))
+        with ThreadPoolExecutor(1) as beside:  # the rules of audits take as long as the segments to write
+            broken = beside.submit(ingest_notes.warnings, admission.admitted, existing, self.book, revoked)
+            made: tuple[Event, ...] = ()
+            if self.options.dry_run:
+                planned = tuple(SegmentReceipt(root) for root in roots(admission.admitted))
+                receipt = replace(receipt, segments=planned)
+            else:
+                new = NewRows(admission.admitted, refused, sides)
+                made = store(self.home.objects, new, self.sources, known, self.progress) if new else ()
+                receipt = replace(receipt, head=(size, head.row.root))
+            warnings = broken.result()
+        brought = ingest_notes.brought(admission.admitted, made)
+        further = ingest_notes.further_acquisitions(brought, held, self.book, revoked)
+        audit = ingest_notes.next_audit(brought, held, self.book)
+        return size, made, replace(receipt, warnings=(*warnings, *further), next_step=audit)
 
     def brought(self, acquisition: str) -> Brought:
         """See `ledger.ingest_extras.Bringing`."""
@@ -75,21 +86,22 @@ class ScoresCall:
         )
         return Brought(files, requests, responses)
 
-    def _judge(self, reading: Reading) -> Admission:
+    def _judge(self, reading: Reading) -> tuple[Admission, pa.Table | None]:
         """The set rules over the rows, beside everything the ledger has that they speak about."""
         rows, objects = self.rows.table, reading.objects
         held = reading.index.segments(kind=TRANSPORT.kind) if rows.num_rows else ()
         if not held:
-            return self._admission(None, {})
+            return self._admission(None, {}), None
         for segment in held:
             reading.confirm(segment.event)
         trajectories = concerned(rows)
         sets = candidate_sets(objects, held, rows)
-        admission = self._admission(entries_of(objects, held, trajectories), sets)
+        existing = entries_of(objects, held, trajectories)
+        admission = self._admission(existing, sets)
         if CONFLICT in admission.findings.by_code:
             # Only a contradiction asks which file and row an entry came from; only then they are looked up.
             admission = self._admission(entries_of(objects, held, trajectories, sources=True), sets)
-        return admission
+        return admission, existing
 
     def _admission(self, existing: pa.Table | None, sets: Mapping[str, str]) -> Admission:
         names = [source.name for source in self.sources]

@@ -50,7 +50,8 @@ class Receipt:
     `rows` were read, `admitted` became entries, `skipped` were entries already. `refused_sides` with
     `refused_rows` were refused, `refused_before` of them in an earlier call with the same rows, so that
     only the others are in `refusal`. `head` is the size and root of the log afterwards, None when nothing
-    was to be logged. `sides` are the refused sides (`contracts.refusals.SIDES`).
+    was to be logged. `sides` are the refused sides (`contracts.refusals.SIDES`). `hint` is what to do about
+    findings, `next_step` the command that goes on from here.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class Receipt:
     warnings: tuple[str, ...] = ()
     hint: str | None = None
     attestations: tuple[AttestationReceipt, ...] = ()
+    next_step: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -101,6 +103,7 @@ class Receipt:
             "findings": to_json(self.findings),
             "warnings": list(self.warnings),
             "hint": self.hint,
+            "next": self.next_step,
         }
 
 
@@ -113,3 +116,15 @@ class RefusedCallError(ContractError):
             next_step=error.next_step or receipt.hint,
         )  # fmt: skip
         self.receipt = receipt
+
+    def as_dict(self) -> Mapping[str, str | int]:
+        """As every error, with the parts of the finding that it tells."""
+        first = next((f for f in self.receipt.findings.examples if f.code == self.code), None)
+        parts = dict(super().as_dict())
+        if first is not None:
+            where = first.file
+            if where is not None and first.rows:
+                where += f" row {first.rows[0]}"
+            told = {"expected": first.wanted, "got": first.got, "where": where}
+            parts = {**{name: text for name, text in told.items() if text is not None}, **parts}
+        return parts

@@ -277,7 +277,7 @@ class TestContradictions:
     def test_target_is_no_candidate(self) -> None:
         admission = judged(side(target="Z") + side("t1"))
         assert codes(admission) == {"target-no-candidate": 1}
-        assert "found Z (scores.csv row 1, scores.csv row 2, scores.csv row 3, …)" in first_line(admission)
+        assert "found Z (scores.csv row 7, scores.csv row 8, scores.csv row 9, …)" in first_line(admission)
         assert "expected one of A, B, C, found Z" in first_line(admission)
 
     def test_success_changes_within_a_trajectory(self) -> None:

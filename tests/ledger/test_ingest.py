@@ -411,3 +411,49 @@ def test_the_cohort_is_admitted_but_for_its_incomplete_sides(place: Place) -> No
     assert receipt.rows == 69_656
     assert receipt.refused_sides == 96
     assert receipt.admitted + receipt.refused_rows == 69_656
+
+
+# --- what a person hears
+
+
+def test_a_file_named_twice_is_no_duplicate_of_its_rows(place: Place) -> None:
+    path = write(place.home.path.parent / "a.parquet", rows())
+    copy = path.with_name("b.parquet")
+    copy.write_bytes(path.read_bytes())
+    for names, told in (((path, path), "named twice"), ((path, copy), "very bytes of")):
+        with pytest.raises(ContractError, match=told) as caught:
+            take(place, *names)
+        assert caught.value.code == "file-twice"
+    assert stored(place) == 0
+
+
+def test_two_channels_with_entries_can_be_audited(place: Place) -> None:
+    assert take_rows(place, rows(names=["direct"]), "one").next_step is None
+    told = take_rows(place, rows(names=["generated"]), "two").next_step
+    assert told == "ledger audit transport --ref direct --alt generated"
+
+
+def test_a_further_acquisition_of_a_channel_is_told_of(place: Place) -> None:
+    assert take_rows(place, rows([0], 1), "one").warnings == ()
+    (first, *_) = take_rows(place, [{**r, "acquisition_id": "again"} for r in rows([0], 1)], "two").warnings
+    assert "has several acquisitions now" in first
+    assert "every acquisition of a channel in scope" in first
+
+
+def test_what_audits_will_leave_out_is_told_at_ingest(place: Place) -> None:
+    same = "blake3:" + "ab" * 32
+    made = [
+        {**r, "request_hash": same if r["endpoint"] == "before" else r["request_hash"]} for r in rows([0], 1)
+    ]
+    (line,) = take_rows(place, made, dry_run=True).warnings
+    assert line.startswith(f"request-rotated will keep {len(made) // 2} entries out of audits")
+    states = [{**r, "state_hash": same if r["layout"] == 0 else r["state_hash"]} for r in rows([1], 1)]
+    (line,) = take_rows(place, states, dry_run=True).warnings
+    assert line.startswith(f"state-frozen will keep {len(states)} entries out of audits")
+
+
+def test_a_contradiction_with_entries_is_told_of_too(place: Place) -> None:
+    take_rows(place, rows([0], 1, names=["direct"]), "one")
+    other = [{**r, "state_hash": "blake3:" + "cd" * 32} for r in rows([0], 1, names=["generated"])]
+    (line,) = take_rows(place, other, "two").warnings
+    assert line.startswith("state-frozen will keep")

@@ -1,0 +1,162 @@
+"""What a person should hear when scores were taken in: what audits will leave out, and what to do next.
+
+The entries are whole and recorded either way; nothing here refuses anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from contracts.channel import Channel, ChannelBook
+from contracts.digest import unpack
+from contracts.findings import shown
+from contracts.order import ranks
+from contracts.schema import TRANSPORT
+from ledger.event_types import ACQUISITION, CHANNEL, Event, SegmentEvent
+from ledger.index_rows import RevocationRow, SegmentRow
+from ledger.provenance import CANDIDATES, CODE, REQUEST, ROTATED, STATE, VIEW, ScopeFacts, apply_rules
+from ledger.scope import Arm, Scope, Standing
+
+# What a broken rule means, for people who bring the rows.
+_MEANINGS: Mapping[str, str] = {
+    STATE: "two state digests for one endpoint",
+    CANDIDATES: "two candidate digests for one step",
+    VIEW: "a view that changes between layouts, or is not its donor's",
+    REQUEST: "one request for two states or views",
+    ROTATED: "one request for two layouts",
+}
+Brought = Mapping[str, set[str]]  # acquisition ids by the fingerprint of their channel
+_MAX_ARMS = 127  # an arm number is an int8
+
+
+def warnings(
+    admitted: pa.Table, existing: pa.Table | None, book: ChannelBook, revoked: Collection[RevocationRow]
+) -> tuple[str, ...]:
+    """One line for each provenance rule that new entries break together with what the ledger has.
+
+    An audit judges only the entries of its own scope, so one that leaves some channels out may keep more.
+    """
+    if not admitted.num_rows:
+        return ()
+    new = admitted.select(TRANSPORT.names)
+    table = _together(new, existing)
+    channels = ranks(table.column("channel"))
+    known = [book.by_fingerprint(unpack(packed)) for packed in channels.values.to_pylist()]
+    arms = tuple(Arm(channel) for channel in known if channel is not None)
+    if len(arms) != len(known) or len(arms) > _MAX_ARMS:
+        return ()
+    table = table.append_column("arm", pa.array(channels.codes.astype(np.int8)))
+    judged = apply_rules(table, ScopeFacts(Scope(TRANSPORT.kind, arms), _standing(revoked)))
+    lines = []
+    for rule, meaning in _MEANINGS.items():
+        out = np.flatnonzero(judged.rule == CODE[rule])
+        if len(out):
+            lines.append(
+                f"{rule} will keep {len(out):,} {'entry' if len(out) == 1 else 'entries'} out of audits: "
+                f"{meaning}, first in {_where(table, int(out[0]))}; a corrected run needs an acquisition_id "
+                "of its own, see --supersedes"
+            )
+    return tuple(lines)
+
+
+def _together(new: pa.Table, existing: pa.Table | None) -> pa.Table:
+    """New entries and those of the ledger, sorted by transition."""
+    if existing is None:
+        return new  # admitted rows are in canonical order
+    schema = new.schema
+    both = pa.concat_tables([new, _as(existing, schema)]).unify_dictionaries().combine_chunks()
+    trajectory = ranks(both.column("trajectory_id")).codes
+    order = np.lexsort((both.column("step").to_numpy(), trajectory))
+    return both.take(pa.array(order))
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field in schema:
+        column = table.column(field.name)
+        if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        elif pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
+            column = pc.cast(column, field.type)
+        columns.append(column.cast(field.type))
+    return pa.table(columns, schema=schema)
+
+
+def _where(table: pa.Table, row: int) -> str:
+    trajectory = shown(table.column("trajectory_id")[row].as_py())
+    return f"{trajectory}/step{table.column('step')[row].as_py():02d}"
+
+
+def _standing(revoked: Collection[RevocationRow]) -> Standing:
+    return Standing(
+        frozenset(row.target_id for row in revoked if row.target_kind == ACQUISITION),
+        frozenset(row.target_id for row in revoked if row.target_kind == CHANNEL),
+    )
+
+
+def further_acquisitions(
+    new: Brought, segments: Iterable[SegmentRow], book: ChannelBook, revoked: Collection[RevocationRow]
+) -> tuple[str, ...]:
+    """One line for each channel that new entries bring to more than one standing acquisition."""
+    standing = _standing(revoked)
+    held: dict[str, set[str]] = {}
+    for segment in segments:
+        for part in segment.scope:
+            if part.channel is not None:
+                held.setdefault(part.channel, set()).add(part.acquisition)
+    lines = []
+    for fingerprint, ids in new.items():
+        named = (held.get(fingerprint, set()) | ids) - standing.revoked
+        if len(named) > 1 and not ids <= held.get(fingerprint, set()):
+            channel = book.by_fingerprint(fingerprint)
+            listed = ", ".join(shown(name, 40) for name in sorted(named, key=str.encode)[:4])
+            more = f", … ({len(named)})" if len(named) > 4 else ""
+            name = channel.name if channel else fingerprint
+            lines.append(
+                f"{name} has several acquisitions now ({listed}{more}): an "
+                "audit will need every acquisition of a channel in scope at each step; see --acquisition"
+            )
+    return tuple(lines)
+
+
+def brought(admitted: pa.Table, events: Iterable[Event] = ()) -> Brought:
+    """The acquisitions that new entries have of each channel: read off their segments where there are."""
+    told: dict[str, set[str]] = {}
+    for event in events:
+        if isinstance(event, SegmentEvent) and isinstance(event.scope, tuple):
+            for part in event.scope:
+                if part.channel is not None:
+                    told.setdefault(part.channel, set()).add(part.acquisition)
+    return told or _in_rows(admitted)
+
+
+def _in_rows(admitted: pa.Table) -> dict[str, set[str]]:
+    if not admitted.num_rows:
+        return {}
+    channels, names = ranks(admitted.column("channel")), ranks(admitted.column("acquisition_id"))
+    width = len(names.values)
+    found: dict[str, set[str]] = {}
+    for code in np.unique(channels.codes.astype(np.int64) * width + names.codes).tolist():
+        fingerprint = unpack(channels.values[code // width].as_py())
+        found.setdefault(fingerprint, set()).add(names.values[code % width].as_py())
+    return found
+
+
+def next_audit(new: Brought, segments: Iterable[SegmentRow], book: ChannelBook) -> str | None:
+    """The audit that two channels with entries can be put to, None while there is one channel only."""
+    have = {part.channel for segment in segments for part in segment.scope} | new.keys()
+    ready = [channel for channel in _once(book.channels) if channel.fingerprint in have]
+    if len(ready) < 2:
+        return None
+    ready.sort(key=lambda channel: channel.needs_view)  # the one without a view is the usual reference
+    first, second = (c.name if len(book.versions(c.name)) == 1 else c.reference for c in ready[:2])
+    return f"ledger audit transport --ref {first} --alt {second}"
+
+
+def _once(channels: Iterable[Channel]) -> list[Channel]:
+    """Each specification under its first name."""
+    return list({channel.fingerprint: channel for channel in reversed(list(channels))}.values())[::-1]
