@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from contracts.errors import TamperError
+from ledger.design_scope import asks, chosen
 from ledger.index_rows import SegmentRow
 from ledger.reading import Reading
 from ledger.scope import ANY_DONOR
@@ -53,22 +54,6 @@ def design_of(record: Record) -> Mapping[str, Any]:
     result = record.statement.predicate.get("result")
     design = result.get("design") if isinstance(result, Mapping) else None
     return design if isinstance(design, Mapping) else {}
-
-
-def asks(design: Mapping[str, Any], channel: str | None) -> bool:
-    """Whether an audit is about a channel: one of its arms, or one its scope lets in; None is undeclared."""
-    arms = design.get("arms")
-    if arms:
-        return any(arm.get("channel") == channel for arm in arms)
-    scope = design.get("scope")
-    named = scope.get("channels") if isinstance(scope, Mapping) else ()
-    return named is None or channel in named
-
-
-def chosen(design: Mapping[str, Any], channel: object, acquisition: str) -> bool:
-    """Whether the design's restriction to acquisitions, if it has one for the channel, lets this one in."""
-    named = [name for fp, name in design.get("scope", {}).get("acquisitions", ()) if fp in (None, channel)]
-    return not named or acquisition in named
 
 
 def reads(record: Record, values: Mapping[str, Any]) -> bool:

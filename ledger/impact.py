@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ledger.audit_scope import all_audits, asks, audits_over, chosen, design_of, head_size, reads
+from ledger.audit_scope import all_audits, audits_over, design_of, head_size, reads
+from ledger.design_scope import asks, chosen
 from ledger.identify import EntryFound, EventFound, SourceFound, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
 from ledger.lineage import made_by, rows_of

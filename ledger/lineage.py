@@ -17,14 +17,13 @@ from ledger import events
 from ledger.audit_scope import (
     acquisitions_of,
     all_audits,
-    asks,
     audits_over,
     channels_of,
-    chosen,
     design_of,
     reads,
     segments_of,
 )
+from ledger.design_scope import asks, chosen
 from ledger.event_types import (
     AcquisitionEvent,
     AuditEvent,

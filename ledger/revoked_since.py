@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.attestations import MODEL
+from ledger.design_scope import asks, chosen
 from ledger.event_types import ACQUISITION, ATTESTATION, CHANNEL
 from ledger.index import Index
 from ledger.index_rows import RevocationRow
@@ -30,12 +31,11 @@ def revoked_since(stated: Statement, index: Index, size: int) -> tuple[Revocatio
     read = [s for s in index.segments(size) if s.file.removeprefix("blake3:") in digests]
     result: Mapping[str, Any] = stated.predicate.get("result") or {}  # type: ignore[assignment]
     design: Mapping[str, Any] = result.get("design") or {}
-    channels = {arm.get("channel") for arm in design.get("arms", ())}
     used = {
         (part.channel, part.acquisition)
         for segment in read
         for part in segment.scope
-        if (not channels or part.channel in channels) and _chosen(design, part.channel, part.acquisition)
+        if asks(design, part.channel) and chosen(design, part.channel, part.acquisition)
     }
     ids, fingerprints = {acquisition for _, acquisition in used}, {channel for channel, _ in used}
     vouched = {row.statement: row for row in index.attestations(size)}
@@ -57,10 +57,3 @@ def revoked_since(stated: Statement, index: Index, size: int) -> tuple[Revocatio
 def told(row: RevocationRow) -> str:
     """A revocation in a few words."""
     return f"{row.target_kind} {row.target_id} (event {row.event}: {row.reason})"
-
-
-def _chosen(design: Mapping[str, Any], channel: str | None, acquisition: str) -> bool:
-    """Whether the design's restriction to acquisitions, if it has one for the channel, lets this one in."""
-    listed = design.get("scope", {}).get("acquisitions", ())
-    named = [name for fingerprint, name in listed if fingerprint in (None, channel)]
-    return not named or acquisition in named
