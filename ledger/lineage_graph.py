@@ -13,8 +13,8 @@ from ledger.node import Node
 
 # Later kinds are made from earlier ones: of two things that hang together the later points at the earlier.
 ORDER = (
-    "source", "inputs", "channel", "plan", "acquisition", "segment", "refusal", "entry", "audit", "event",
-    "head", "impact",
+    "file", "source", "inputs", "checkpoint", "attestation", "channel", "plan", "acquisition", "segment",
+    "refusal", "entry", "audit", "event", "head", "impact",
 )  # fmt: skip
 PREFIX = "urn:evaluator-ledger:"
 OPENLINEAGE = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
@@ -64,7 +64,7 @@ class Graph:
         return key
 
     def _join(self, one: tuple[str, str], other: tuple[str, str]) -> None:
-        later, earlier = sorted((one, other), key=lambda key: ORDER.index(key[0]), reverse=True)
+        later, earlier = sorted((one, other), key=_rank, reverse=True)
         self.edges.setdefault((later, earlier))
 
 
@@ -138,6 +138,11 @@ WRITERS: Mapping[str, Callable[[Graph], str]] = {
     "mermaid": to_mermaid,
     "dot": to_dot,
 }
+
+
+def _rank(key: tuple[str, str]) -> int:
+    """The place of a thing in the order of making; a kind of a later version comes first."""
+    return ORDER.index(key[0]) if key[0] in ORDER else -1
 
 
 def _drawn(graph: Graph, box: str, arrow: str, text: Callable[[str], str]) -> Iterator[str]:

@@ -161,3 +161,8 @@ def test_drawings_name_each_thing_once_and_cannot_be_broken_out_of(study: Study)
     assert mermaid.count('"') == 4
     assert '"]; click' not in dot.replace('\\"', "")
     assert len(dot.split("\n")) == len(mermaid.split("\n")) + 3
+
+
+def test_a_kind_of_a_later_version_is_drawn_too() -> None:
+    graph = Graph.of(Node("audit", "x", {}, (Node("omen", "y"),)), "log")
+    assert list(graph.edges) == [(("audit", "x"), ("omen", "y"))]
