@@ -121,7 +121,7 @@ def _tell(report: Report) -> None:
         render.say(f"head      size {report.head.size:,}, {root}, pin {report.pin}")
     render.say(*render.wrapped(f"checked   {checked}", ""))
     for notice in report.notices:
-        render.say(f"note: {notice}", stderr=True)
+        render.say(*render.wrapped(f"note: {notice}", ""), stderr=True)
     places = folded(report.findings)
     for first, others in places[:FIRST]:
         render.say(*render.wrapped(f"PROBLEM   {first}", ""))

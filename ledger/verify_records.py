@@ -102,7 +102,11 @@ def recompute_records(
             payload = envelope.parse(objects.read_checked(name, limit=envelope.MAX_ENVELOPE)).payload
             result = recompute(payload)
         except LedgerError as error:
-            found.add_error(error, "record", where, entry)
+            damaged = f"{OBJECTS}/{error.where}"
+            if damaged in {problem.where for problem in found.listed}:
+                found.notices.append(f"{where} was not computed again: {damaged} is damaged")
+            else:
+                found.add_error(error, "record", where, entry)
         else:
             if result is None:
                 found.notices.append(f"{where} ({audit.kind}) cannot be computed again by this version")

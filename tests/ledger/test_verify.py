@@ -22,7 +22,7 @@ from ledger.event_types import AcquisitionEvent, AuditEvent
 from ledger.home import Home, init, read
 from ledger.index import Index
 from ledger.ingest import ingest
-from ledger.keys import SigningKey
+from ledger.keys import SigningKey, key_id
 from ledger.notes import TreeHead, sign_head
 from ledger.objects import record_name
 from ledger.problems import LISTED, Problems
@@ -283,6 +283,7 @@ def test_a_restored_backup_is_a_rolled_back_head(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     report = verify(backup.home)
     assert report.findings[0].kind == "rolled-back-head"
+    assert report.findings[0].where == str(pin.config_file("test-log", ".pin"))
     assert report.head is None
     assert report.pin == "left"
     known = pin.load("test-log")
@@ -500,6 +501,9 @@ def test_without_a_pin_somebody_must_vouch(place: Place, tmp_path: Path) -> None
     assert "--trust-first" in str(caught.value)
     wrong = verify(home, key=SigningKey(b"9" * 32).public)
     assert (wrong.findings[0].kind, wrong.pin) == ("signature", "left")
+    assert (wrong.findings[0].where, wrong.findings[0].entry) == ("--key", None)
+    given, log_key = key_id(SigningKey(b"9" * 32).public)[:16], key_id(place.key.public)[:16]
+    assert f"expected heads signed by {given}, got heads signed by {log_key}" in wrong.findings[0].message
     assert pin.load("test-log") is None
     assert verify(home, key=place.key.public).pin == "created"
     assert verify(home).pin == "kept"
