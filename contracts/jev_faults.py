@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from contracts.findings import ROWS, Finding, Findings, KeyValue, rejects_schema, shown
+from contracts.jev_source import ARMS, MASS_KINDS
 from contracts.labels import Labels
 from contracts.row_faults import RULES as LABEL_RULES
 from contracts.row_faults import Rule
@@ -36,6 +37,15 @@ RULES: Mapping[str, Rule] = {
         "leaves a preference without meaning", "two base labels, one of them above 0 in each arm"
     ),
     "positive-no-target": Rule("names a label that is no target", "labels of before or after"),
+    "arm-unknown": Rule("is no arm", " or ".join(ARMS)),
+    "mass-kind-unknown": Rule("is no kind of label mass", ", ".join(MASS_KINDS)),
+    "mass-half-known": Rule("and mass_kind do not stand together", "both in a row, or neither"),
+    "pair-disagrees": Rule(
+        "or label mass is not what another entry says", "one evidence a pair, one label mass an arm"
+    ),
+    "label-misplaced": Rule(
+        "is not the place of its label", "one place of its own for every label of the pair, or none at all"
+    ),
     "scenario-missing": Rule("lacks a scenario of its group", "every query in every scenario of its group"),
 }
 _COLUMNS = {
@@ -46,6 +56,9 @@ _COLUMNS = {
     "no-preference": "before",
     "positive-no-target": "positive_labels",
     "scenario-missing": "scenario",
+    "mass-half-known": "label_mass",
+    "pair-disagrees": "evidence_hash",
+    "label-misplaced": "label_position",
 }
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from pandera.api.polars.types import PolarsData
 
 from contracts.jev_request import Mode
+from contracts.jev_source import ARMS, MASS_KINDS
 from contracts.jev_state import Intervention
 from contracts.pandera_config import N_FAILURE_CASES
 from contracts.row_models import MAX_INT32
@@ -43,6 +44,72 @@ class ModeName(pp.DataFrameModel):
     @classmethod
     def _known(cls, data: PolarsData) -> pl.LazyFrame:
         return _holds(data, pl.col("value").is_in(MODES))
+
+
+class ArmName(pp.DataFrameModel):
+    """The side of a pair that an entry belongs to."""
+
+    value: pl.String = pp.Field(nullable=True)
+
+    @pp.check("value", error="arm-unknown", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _known(cls, data: PolarsData) -> pl.LazyFrame:
+        return _holds(data, pl.col("value").is_in(ARMS))
+
+
+class MassKind(pp.DataFrameModel):
+    """How the label mass of an entry is known."""
+
+    value: pl.String = pp.Field(nullable=True)
+
+    @pp.check("value", error="mass-kind-unknown", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _known(cls, data: PolarsData) -> pl.LazyFrame:
+        return _holds(data, pl.col("value").is_in(MASS_KINDS))
+
+
+class StoredEntry(pp.DataFrameModel):
+    """One stored probability beside the other entries of its pair.
+
+    `differs` marks another evidence hash than the pair has, or another label mass than its arm has;
+    `misplaced` a label position that contradicts the pair's others.
+    """
+
+    probability: pl.Float64 = pp.Field(nullable=True)
+    label_position: pl.Int64 = pp.Field(nullable=True)
+    has_mass: pl.Boolean
+    has_kind: pl.Boolean
+    differs: pl.Boolean
+    misplaced: pl.Boolean
+
+    @pp.check("probability", error="probability-range", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _number(cls, data: PolarsData) -> pl.LazyFrame:
+        # Every other number outside [0, 1] is found by the model of probabilities.
+        return _holds(data, ~pl.col("probability").is_nan())
+
+    @pp.check("label_position", error="position-range", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _placed(cls, data: PolarsData) -> pl.LazyFrame:
+        return _holds(data, pl.col("label_position") >= 0)
+
+    @pp.dataframe_check(error="mass-half-known", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _mass(cls, data: PolarsData) -> pl.LazyFrame:
+        return _holds(data, pl.col("has_mass") == pl.col("has_kind"))
+
+    @pp.check("differs", error="pair-disagrees", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _agrees(cls, data: PolarsData) -> pl.LazyFrame:
+        return _holds(data, ~pl.col("differs"))
+
+    @pp.check("misplaced", error="label-misplaced", n_failure_cases=N_FAILURE_CASES)
+    @classmethod
+    def _in_place(cls, data: PolarsData) -> pl.LazyFrame:
+        return _holds(data, ~pl.col("misplaced"))
+
+    class Config:
+        strict = True
 
 
 class PairRow(pp.DataFrameModel):

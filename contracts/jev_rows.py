@@ -149,12 +149,12 @@ def judge_rows(predictions: Predictions, book: ChannelBook) -> tuple[Predictions
     faults.unread()
     every = np.arange(len(predictions))
     for name, model in _MODELS.items():
-        faults.labels(name, predictions.text[name], every, _failing(model, predictions.text[name]))
+        faults.labels(name, predictions.text[name], every, failing(model, predictions.text[name]))
     faults.labels(
-        "label", predictions.cell_label, predictions.cell_pair, _failing(Label, predictions.cell_label)
+        "label", predictions.cell_label, predictions.cell_pair, failing(Label, predictions.cell_label)
     )
     hashes = predictions.request_hash
-    faults.labels("request_hash", hashes, predictions.cell_pair, _failing(DigestText, hashes))
+    faults.labels("request_hash", hashes, predictions.cell_pair, failing(DigestText, hashes))
     resolved = _resolve(predictions, book, faults)
     _numbers_of_pairs(predictions, faults)
     for failure in failures(
@@ -168,7 +168,8 @@ def judge_rows(predictions: Predictions, book: ChannelBook) -> tuple[Predictions
     return resolved, findings
 
 
-def _failing(model: type[pp.DataFrameModel], labels: Labels) -> Mapping[str, Ints]:
+def failing(model: type[pp.DataFrameModel], labels: Labels) -> Mapping[str, Ints]:
+    """The labels (by index) that break each check of a model."""
     if not len(labels.values):
         return {}
     frame = pl.DataFrame({"value": pl.from_arrow(labels.values)})

@@ -7,7 +7,7 @@ One line is one before/after pair. A value that is not what its place allows is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -96,9 +96,11 @@ class SourcePredictions:
     unread: tuple[BadValue, ...] = ()
     ignored: tuple[str, ...] = ()
 
+    @classmethod
+    def named(cls, name: str, digest: str = "") -> SourcePredictions:
+        """Nothing but the name of where pairs stand."""
+        return cls(name, digest, PAIRS.empty_table(), CELLS.empty_table(), POSITIVES.empty_table())
+
     def without_rows(self) -> SourcePredictions:
-        """The same file with what its rows were gathered from let go."""
-        pairs, cells, positives = (schema.empty_table() for schema in (PAIRS, CELLS, POSITIVES))
-        return SourcePredictions(
-            self.name, self.digest, pairs, cells, positives, self.unread, self.ignored
-        )  # fmt: skip
+        """The same file once its rows are gathered, which are then held there alone."""
+        return replace(self.named(self.name, self.digest), unread=self.unread, ignored=self.ignored)

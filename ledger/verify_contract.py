@@ -6,7 +6,7 @@ trajectory wait for the next rows, and for the next segment where a call was cut
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from contracts.admission import judge
 from contracts.channel import ChannelBook
 from contracts.digest import unpack
-from contracts.findings import Finding, Findings
+from contracts.findings import Findings
 from contracts.labels import Labels
 from contracts.order import bound, keys, pack, ranks
 from contracts.rows import canonicalise
@@ -80,21 +80,8 @@ class Contract:
         findings = result.findings
         if not findings.total:
             findings = judge(result, self._book, files=[file.name for file in files]).findings
-        self._tell(findings, {part.where: part for part in parts})
+        tell(self._found, findings, {part.where: part.root for part in parts})
         self._repeated(parts)
-
-    def _tell(self, findings: Findings, parts: dict[str, Part]) -> None:
-        told = 0
-        for finding in findings.examples:
-            part = parts.get(finding.file or "", next(iter(parts.values())))
-            self._found.add(
-                "data", part.where, f"breaks the contract: {finding.message}", _entry(finding, part)
-            )
-            told += finding.count
-        if findings.total > told:
-            self._found.add(
-                "data", next(iter(parts)), f"{findings.total - told} more rows break the contract"
-            )
 
     def _repeated(self, parts: list[Part]) -> None:
         """A side is admitted whole in one call, so none may come again in another."""
@@ -156,5 +143,13 @@ def _same_trajectory(before: Part, after: Part) -> bool:
     return bool(ends[0] == ends[1])
 
 
-def _entry(finding: Finding, part: Part) -> str | None:
-    return entry_id(part.root, finding.rows[0] - 1) if finding.rows else None
+def tell(found: Problems, findings: Findings, roots: Mapping[str, str]) -> None:
+    """The findings about stored rows as problems; `roots` are those of the files that the rows stand in."""
+    told = 0
+    for finding in findings.examples:
+        where = finding.file if finding.file is not None and finding.file in roots else next(iter(roots))
+        entry = entry_id(roots[where], finding.rows[0] - 1) if finding.rows else None
+        found.add("data", where, f"breaks the contract: {finding.message}", entry)
+        told += finding.count
+    if findings.total > told:
+        found.add("data", next(iter(roots)), f"{findings.total - told} more rows break the contract")

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from contracts.channel import ChannelBook
 from contracts.digest import unpack
 from contracts.errors import LedgerError
-from contracts.schema import REFUSED, TRANSPORT, SegmentSchema
+from contracts.schema import JEV, JEV_POSITIVES, REFUSED, TRANSPORT, SegmentSchema
 from ledger.derive import Row
 from ledger.entry_id import entry_id
 from ledger.event_types import RefusalEvent, SegmentEvent
@@ -30,6 +31,7 @@ from ledger.sorting import label_ranks, sort_order
 from ledger.verify_catalog import SIDES
 from ledger.verify_contract import Contract, Part
 from ledger.verify_log import OBJECTS
+from ledger.verify_predictions import PredictionsContract
 
 Stored = SegmentRow | RefusalRow
 SIDE = ("trajectory_id", "step", "view_source", "channel", "acquisition_id")
@@ -71,34 +73,31 @@ def check_stored(
     found: Problems, index: Index, objects: Objects, whole: Mapping[str, int], progress: Callable[[int], None]
 ) -> None:
     """Every segment and refusal whose file is `whole` (object name to size)."""
-    registered, contract = Registered.of(index), Contract(found, index.channels())
+    registered, contracts = Registered.of(index), _Contracts.of(found, index.channels())
     stored: list[Stored] = sorted([*index.segments(), *index.refusals()], key=lambda row: row.event)
     done, before = 0, None
-    unjudged: Counter[str] = Counter()
     for row in stored:
         if not _continues(before, row):
-            contract.finish()
+            contracts.finish()
         before = row
         folder = "segments" if isinstance(row, SegmentRow) else "refusals"
-        if isinstance(row, SegmentRow) and row.schema != TRANSPORT.id:
-            unjudged[row.kind] += row.rows
         name = f"{folder}/{row.file.removeprefix('blake3:')}.parquet"
+        judged = False
         if name in whole:
             with (
                 found.guard("data", f"{OBJECTS}/{name}"),
                 SegmentReader.whole(objects, row, folder) as reader,
             ):
                 check = _Check(found, row, reader, f"{OBJECTS}/{name}")
-                check.run(whole[name], registered, contract)
+                check.run(whole[name], registered, contracts)
                 if isinstance(row, RefusalRow):
                     check.compare_refused(index.table_rows(SIDES, row.event, row.event + 1))
+                judged = True
+        contracts.broken |= not judged and row.schema in (JEV.id, JEV_POSITIVES.id)
         done += row.rows
         progress(done)
-    contract.finish()
-    for kind, rows in unjudged.items():
-        found.notices.append(
-            f"{rows} rows of kind {kind} were decoded, but not judged by their contract again"
-        )
+    contracts.finish()
+    contracts.judge_together()
 
 
 def _continues(before: Stored | None, row: Stored) -> bool:
@@ -107,6 +106,42 @@ def _continues(before: Stored | None, row: Stored) -> bool:
         return False
     cut = row.event == before.event + 1 and row.sources == before.sources
     return cut and row.first[0] == before.last[0]
+
+
+@dataclass
+class _Contracts:
+    """The contracts of the kinds of rows; `broken` once a segment of predictions could not be read whole."""
+
+    found: Problems
+    scores: Contract
+    predictions: PredictionsContract
+    broken: bool = False
+
+    @classmethod
+    def of(cls, found: Problems, book: ChannelBook) -> _Contracts:
+        """With nothing judged yet."""
+        return cls(found, Contract(found, book), PredictionsContract(found, book))
+
+    def feed(self, schema: SegmentSchema, part: Part) -> None:
+        """The next rows of a call to the contract of their kind; what was refused has none to meet."""
+        if schema is TRANSPORT:
+            self.scores.feed(part)
+        elif schema is JEV:
+            self.predictions.feed(part)
+        elif schema is JEV_POSITIVES:
+            self.predictions.feed_positives(part)
+
+    def finish(self) -> None:
+        """Nothing more comes of this call."""
+        self.scores.finish()
+        self.predictions.finish()
+
+    def judge_together(self) -> None:
+        """What only all pairs together can show: not where some are missing, which is told already."""
+        if not self.broken:
+            self.predictions.judge_together()
+            return
+        self.found.notices.append("a segment of predictions is damaged: the groups of pairs were not judged")
 
 
 @dataclass
@@ -121,7 +156,7 @@ class _Check:
     sides: Counter[tuple[object, ...]] = field(default_factory=Counter)
     trajectories: int = 0
 
-    def run(self, size: int, registered: Registered, contract: Contract) -> None:
+    def run(self, size: int, registered: Registered, contracts: _Contracts) -> None:
         """Pages and root, order, sources, the event's description, and the contract."""
         if size != self.row.size:
             self._tell(f"the event says {self.row.size} bytes, the file has {size}")
@@ -132,9 +167,10 @@ class _Check:
             table = self.reader.read(start, stop)
             self._order(table, last, start)
             self._count(table, last)
-            if self.reader.schema is TRANSPORT:
-                contract.feed(Part(self.where, self.row.root, start, table, sources[start:stop]))
-            elif self.reader.schema is REFUSED:
+            contracts.feed(
+                self.reader.schema, Part(self.where, self.row.root, start, table, sources[start:stop])
+            )
+            if self.reader.schema is REFUSED:
                 self.sides.update(_side_counts(table))
             last = table.slice(table.num_rows - 1)
         self._registered(registered)

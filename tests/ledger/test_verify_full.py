@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -128,17 +127,6 @@ def test_a_call_cut_inside_its_sides_passes(
     report = verify(place.home, full=True)
     assert report.findings == ()
     assert report.counts["segments"] >= 3
-
-
-def test_predictions_pass_and_say_what_was_not_judged(place: Place, tmp_path: Path) -> None:
-    path = tmp_path / "predictions.jsonl"
-    pair = {"before": {"A": 0.7, "B": 0.2}, "after": {"A": 0.6, "B": 0.3}, "positive_labels": ["A"]}
-    lines = [{"year": 2019, "query_id": f"q{i}", "scenario": "s", **pair} for i in range(3)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ingest(place.home, [path], key=place.key)
-    report = verify(place.home, full=True)
-    assert report.findings == ()
-    assert "12 rows of kind jev were decoded, but not judged by their contract again" in report.notices
 
 
 # Rows no contract would admit
