@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from audits.contrast import contrast
     from audits.cube import cube
     from audits.face import face
+    from audits.jev import jev
     from audits.mixture import mixture
     from audits.pool import pool
     from audits.redundancy_audit import redundancy
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from audits.transport import transport
 
 __all__ = [
-    "bridge", "contrast", "cube", "face", "mixture", "pool", "redundancy", "repeatability", "transport",
+    "bridge", "contrast", "cube", "face", "jev", "mixture", "pool", "redundancy", "repeatability",
+    "transport",
 ]  # fmt: skip
 
 
@@ -53,6 +55,7 @@ class _Package(ModuleType):
     contrast = _Audit("audits.contrast", "contrast")
     cube = _Audit("audits.cube", "cube")
     face = _Audit("audits.face", "face")
+    jev = _Audit("audits.jev", "jev")
     mixture = _Audit("audits.mixture", "mixture")
     pool = _Audit("audits.pool", "pool")
     redundancy = _Audit("audits.redundancy_audit", "redundancy")

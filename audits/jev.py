@@ -6,11 +6,13 @@ differences between the series, and which flips outlive a change of precision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from audits import limits
-from audits.jev_design import AUDIT, JevDesign
+from audits.design import SEED
+from audits.jev_design import AUDIT, RESAMPLES, JevDesign
 from audits.jev_estimates import PRIMARY, Judged, Progress, Skipped, estimates, judge
 from audits.jev_flow import flow, provenance, shortfall
 from audits.jev_limits import CLAIMED_MASS, JEV, NO_EVENTS, PRECISION, few_queries, not_compared
@@ -19,13 +21,94 @@ from audits.jev_series import Series, series_of, years_of
 from audits.jev_tables import claimed, tables
 from audits.record import AuditResult, Head, SegmentSubject, estimate_fields
 from audits.statistics.estimate import Estimate, Reason
+from audits.statistics.jev import THRESHOLD
 from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
-from ledger.snapshot import Predictions, Snapshot
+from ledger.snapshot import UNDECLARED, Level, Predictions, PredictionScope, Snapshot
 
 SCHEMA = "ledger.audit.jev.v1"
 # Below the first a percentile interval carries no verdict; below the second it is known to be too short.
 FEWEST, FEW = 10, 20
+
+
+@dataclass(frozen=True)
+class JevResult:
+    """The result of the audit; `audit` is the record's content."""
+
+    audit: AuditResult
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The seven parts that a re-run has to give again."""
+        return self.audit.result
+
+    @property
+    def estimates(self) -> Mapping[str, Any]:
+        """Every estimate as the record holds it, by its id."""
+        found: Mapping[str, Any] = self.result["estimates"]
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        from audits.jev_sentence import sentence
+
+        return sentence(self.result)
+
+
+def jev(
+    snapshot: Snapshot,
+    channels: Sequence[str] | None = None,
+    *,
+    interventions: Sequence[str] | None = None,
+    modes: Sequence[str] | None = None,
+    scenarios: Sequence[str] | None = None,
+    acquisitions: Sequence[tuple[str | None, str]] = (),
+    require: Level = Level.BOUND,
+    threshold: float = THRESHOLD,
+    label_order: Sequence[str] | None = None,
+    precision: tuple[str, str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> JevResult:
+    """Audit the pairs of predictions in scope: None leaves a part open, `undeclared` is what files leave out.
+
+    `precision` names two channels whose flips are compared pair by pair; without `channels` they are the
+    scope. `acquisitions` are (fingerprint of the channel it restricts or None, id).
+    """
+    pair = None if precision is None else (_channel(precision[0], snapshot), _channel(precision[1], snapshot))
+    named = precision if channels is None else channels
+    scope = PredictionScope(
+        channels=_ordered(None if named is None else [_declared(name, snapshot) for name in named]),
+        interventions=_ordered(_values(interventions)),
+        modes=_ordered(_values(modes)),
+        scenarios=None if scenarios is None else tuple(sorted(set(scenarios), key=str.encode)),
+        acquisitions=tuple(sorted(set(acquisitions), key=lambda pair: (pair[0] or "", pair[1]))),
+        require=require,
+    )
+    order = None if label_order is None else tuple(label_order)
+    design = JevDesign(scope, threshold, order, pair, resamples, seed)
+    return JevResult(run(snapshot, design, progress=progress))
+
+
+def _channel(name: str, snapshot: Snapshot) -> str:
+    return snapshot.book.resolve(name).fingerprint
+
+
+def _declared(name: str, snapshot: Snapshot) -> str | None:
+    return None if name == UNDECLARED else _channel(name, snapshot)
+
+
+def _values(names: Sequence[str] | None) -> list[str | None] | None:
+    return None if names is None else [None if name == UNDECLARED else name for name in names]
+
+
+def _ordered(values: Sequence[str | None] | None) -> tuple[str | None, ...] | None:
+    """Each value once, the absent one first: one question has one design, however it was asked."""
+    if values is None:
+        return None
+    return tuple(sorted(set(values), key=lambda value: (value is not None, (value or "").encode())))
 
 
 def run(snapshot: Snapshot, design: JevDesign, *, progress: Progress | None = None) -> AuditResult:

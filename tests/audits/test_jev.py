@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from audits import jev, jev_design
+from audits.jev import run
 from audits.jev_design import JevDesign
 from audits.statistics import jev as statistics
 from audits.statistics import query_cohort
@@ -24,7 +26,7 @@ from ledger.snapshot import Level, PredictionScope
 from tests.audits.cohorts import Ledger, new_ledger
 from tests.audits.predictions import study, take_in
 
-NAMED = {"channel": "direct", "acquisition_id": "main-1"}
+NAMED: dict[str, Any] = {"channel": "direct", "acquisition_id": "main-1"}
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_small_years_are_drawn_as_they_always_were() -> None:
 
 
 def results(ledger: Ledger, **parts: Any) -> bytes:
-    return jev.run(ledger.snapshot(), design(**parts)).result_bytes
+    return run(ledger.snapshot(), design(**parts)).result_bytes
 
 
 def test_calls_files_and_orders_change_no_byte_of_the_result(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_calls_files_and_orders_change_no_byte_of_the_result(tmp_path: Path) -> 
 
 def test_variants_weigh_alike_within_a_scenario(ledger: Ledger) -> None:
     take_in(ledger, [*study(10, flips=10, variant="a", **NAMED), *study(10, variant="b", **NAMED)])
-    found = jev.run(ledger.snapshot(), design()).result
+    found = run(ledger.snapshot(), design()).result
     assert found["estimates"]["2019.strict_flip"]["value"] == pytest.approx(1 / 3 / 2 / 2)
     assert found["flow"]["by_group"][0]["variants"] == 2
 
@@ -101,7 +103,7 @@ def test_variants_weigh_alike_within_a_scenario(ledger: Ledger) -> None:
 def test_a_scenario_only_one_variant_has_cannot_be_weighed(ledger: Ledger) -> None:
     part = [row for row in study(10, variant="a", **NAMED) if row["scenario"] != "two"]
     take_in(ledger, [*part[:-2], *study(5, variant="b", **NAMED)])
-    short = jev.run(ledger.snapshot(), design()).shortfall
+    short = run(ledger.snapshot(), design()).shortfall
     assert short is not None
     assert short.code == "scenarios-uneven"
 
@@ -150,7 +152,30 @@ def test_a_revoked_acquisition_leaves_the_cohort(ledger: Ledger) -> None:
         lambda _: [RevocationEvent("acquisition", "main-1", "wrong prompt")],
         wait=1.0,
     )
-    audit = jev.run(ledger.snapshot(), design())
+    audit = run(ledger.snapshot(), design())
     assert audit.shortfall is not None
     assert audit.result["provenance"]["groups_out"]["acquisition-revoked"] == 1
     assert audit.result["estimates"] == {}
+
+
+def test_the_audit_is_a_function_with_a_frozen_result(ledger: Ledger) -> None:
+    take_in(ledger, [*study(flips=2, mode="joint", **NAMED), *study(mode="independent", **NAMED)])
+    snapshot = ledger.snapshot()
+    found = jev(snapshot, ["direct"], modes=["joint"], resamples=200)
+    assert found.estimates["2019.strict_flip"]["value"] == 2 / 72
+    assert "2 of 72" in found.sentence
+    with pytest.raises(FrozenInstanceError):
+        found.audit = found.audit  # type: ignore[misc]
+    book = snapshot.book.resolve("direct")
+    asked = design(scope=PredictionScope(channels=(book.fingerprint,), modes=("joint",)))
+    assert found.audit.result_bytes == run(snapshot, asked).result_bytes
+    assert jev(snapshot, ["undeclared"], resamples=200).audit.shortfall is not None
+    with pytest.raises(UsageError):
+        jev(snapshot, ["nobody"])
+
+
+def test_precision_alone_is_its_scope(ledger: Ledger) -> None:
+    take_in(ledger, study(flips=3, channel="direct", acquisition_id="low"))
+    take_in(ledger, study(flips=1, channel="generated", acquisition_id="high"), "high.jsonl")
+    found = jev(ledger.snapshot(), precision=("direct", "generated"), resamples=200)
+    assert found.result["tables"]["precision"]["2019/undeclared/undeclared"]["vanish"] == 2
