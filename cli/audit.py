@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import audit_contrast, audit_family, audit_jev, audit_mixture, audit_pool
+from cli import audit_contrast, audit_family, audit_jev, audit_mixture, audit_pool, completion
 from cli.audit_run import Options, Report, perform
 from cli.audit_words import (
     AcquisitionOption,
@@ -83,8 +83,20 @@ def planned(
 
 @app.command(epilog="Example: ledger audit transport --ref direct --alt generated")
 def transport(
-    ref: Annotated[str, typer.Option(help="Reference channel: NAME, NAME@VERSION or fingerprint.")],
-    alt: Annotated[str, typer.Option(help="The channel compared with it.")],
+    ref: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Reference channel: NAME, NAME@VERSION or fingerprint.",
+            autocompletion=completion.channels,
+        ),
+    ],
+    alt: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The channel compared with it.", autocompletion=completion.channels
+        ),
+    ],
     acquisition: AcquisitionOption = None,
     where: WhereOption = None,
     weights: WeightsOption = "cohort",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli import completion
 from cli.audit_run import Options, Report, perform
 from cli.audit_words import (
     AcquisitionOption,
@@ -38,9 +39,16 @@ def register(app: typer.Typer) -> None:
 
 def contrast(
     ref: Annotated[
-        str, typer.Option(metavar=ARM, help="Reference arm; SOURCE is own, before, after or donor.")
+        str,
+        typer.Option(
+            metavar=ARM,
+            help="Reference arm; SOURCE is own, before, after or donor.",
+            autocompletion=completion.channels,
+        ),
     ],
-    alt: Annotated[str, typer.Option(metavar=ARM, help="The arm compared with it.")],
+    alt: Annotated[
+        str, typer.Option(metavar=ARM, help="The arm compared with it.", autocompletion=completion.channels)
+    ],
     acquisition: AcquisitionOption = None,
     where: WhereOption = None,
     weights: WeightsOption = "cohort",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import audit_words as words
+from cli import completion
 from cli.audit_run import Options, Report, perform
 from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
 
@@ -26,7 +27,12 @@ def register(app: typer.Typer) -> None:
 
 
 def face(
-    channel: Annotated[str, typer.Option(help="The channel that was scored under frozen views.")],
+    channel: Annotated[
+        str,
+        typer.Option(
+            help="The channel that was scored under frozen views.", autocompletion=completion.channels
+        ),
+    ],
     acquisition: words.AcquisitionOption = None,
     where: words.WhereOption = None,
     band: words.BandOption = None,

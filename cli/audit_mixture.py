@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import audit_words as words
-from cli import state
+from cli import completion, state
 from cli.audit_run import Options, Report, perform
 from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
 from contracts.errors import UsageError
@@ -29,9 +29,17 @@ def register(app: typer.Typer) -> None:
 
 def mixture(
     ref: Annotated[
-        str | None, typer.Option(metavar=ARM, help="Reference arm; SOURCE is own, before, after or donor.")
+        str | None,
+        typer.Option(
+            metavar=ARM,
+            help="Reference arm; SOURCE is own, before, after or donor.",
+            autocompletion=completion.channels,
+        ),
     ] = None,
-    alt: Annotated[str | None, typer.Option(metavar=ARM, help="The arm compared with it.")] = None,
+    alt: Annotated[
+        str | None,
+        typer.Option(metavar=ARM, help="The arm compared with it.", autocompletion=completion.channels),
+    ] = None,
     of: Annotated[
         str | None,
         typer.Option(metavar="RECORD", help="Reweight this logged audit (face, cube, bridge, ...) instead."),
@@ -109,9 +117,16 @@ def _of_record(
 
 def redundancy(
     ref: Annotated[
-        str, typer.Option(metavar=ARM, help="Reference arm; SOURCE is own, before, after or donor.")
+        str,
+        typer.Option(
+            metavar=ARM,
+            help="Reference arm; SOURCE is own, before, after or donor.",
+            autocompletion=completion.channels,
+        ),
     ],
-    alt: Annotated[str, typer.Option(metavar=ARM, help="The arm compared with it.")],
+    alt: Annotated[
+        str, typer.Option(metavar=ARM, help="The arm compared with it.", autocompletion=completion.channels)
+    ],
     acquisition: words.AcquisitionOption = None,
     where: words.WhereOption = None,
     resamples: words.ResamplesOption = 10_000,

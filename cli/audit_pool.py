@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import audit_words as words
+from cli import completion
 from cli.audit_run import Options, Report, perform
 from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
 
@@ -26,7 +27,14 @@ def register(app: typer.Typer) -> None:
 
 
 def repeatability(
-    channel: Annotated[str, typer.Option(metavar=ARM, help="The channel, under its own view or another.")],
+    channel: Annotated[
+        str,
+        typer.Option(
+            metavar=ARM,
+            help="The channel, under its own view or another.",
+            autocompletion=completion.channels,
+        ),
+    ],
     acquisition: words.AcquisitionOption = None,
     where: words.WhereOption = None,
     resamples: words.ResamplesOption = 10_000,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli import render, state
+from cli import completion, render, state
 from cli.words import AtOption, JsonOption, PublicKeyOption, TrustFirstOption
 from contracts.errors import StorageError, UsageError
 
@@ -41,7 +41,9 @@ def scores(
     trajectory: Annotated[list[str] | None, typer.Option(help="Only these trajectories.")] = None,
     step: Annotated[list[int] | None, typer.Option(help="Only these steps.")] = None,
     endpoint: Annotated[list[str] | None, typer.Option(help="before or after.")] = None,
-    channel: Annotated[list[str] | None, typer.Option(help="Only these channels.")] = None,
+    channel: Annotated[
+        list[str] | None, typer.Option(help="Only these channels.", autocompletion=completion.channels)
+    ] = None,
     acquisition: Annotated[list[str] | None, typer.Option(help="Only these acquisitions.")] = None,
     candidate: Annotated[list[str] | None, typer.Option(help="Only these candidates.")] = None,
     layout: Annotated[list[int] | None, typer.Option(help="Only these layouts.")] = None,
@@ -127,31 +129,32 @@ def _print_table(tables: list[pa.Table], limit: int | None) -> None:
         _print_predictions(rows[: FIRST if more else None])
         _tell_more(more)
         return
-    headings = (
-        "entry",
-        "transition",
-        "end",
-        "channel",
-        ("lay", "right"),
-        "acquisition",
-        "cand",
-        ("energy", "right"),
-    )
-    cells = [
+    for line in _lines(rows[: FIRST if more else None]):
+        render.say(render.clip(line))
+    _tell_more(more)
+
+
+def _lines(rows: list[dict[str, Any]]) -> list[str]:
+    """A heading and a line for each entry: its id whole, and the value before what may be long."""
+    headings = ("entry", "energy", "end", "lay", "cand", "transition", "channel", "acquisition")
+    cells = [headings] + [
         (
             row["entry"],
-            f"{row['trajectory_id']}/{row['step']}",
-            row["endpoint"],
-            row["channel"],
-            row["layout"],
-            row["acquisition_id"],
-            row["candidate"],
             f"{row['energy']:+.3f}",
+            row["endpoint"],
+            str(row["layout"]),
+            row["candidate"],
+            f"{row['trajectory_id']}/{row['step']}",
+            row["channel"],
+            row["acquisition_id"],
         )
-        for row in rows[: FIRST if more else None]
+        for row in rows
     ]
-    render.console().print(render.table(headings, cells))
-    _tell_more(more)
+    widths = [max(len(line[place]) for line in cells) for place in range(len(headings))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
 
 
 def _tell_more(more: bool) -> None:
@@ -162,7 +165,14 @@ def _tell_more(more: bool) -> None:
 def _print_predictions(rows: list[dict[str, Any]]) -> None:
     """Probabilities by pair, label and arm; or the positive labels, which have neither."""
     answered = "arm" in rows[0]
-    headings: list[str | tuple[str, str]] = ["entry", "year", "query", "scenario", "group", "label"]
+    headings: list[str | tuple[str, str]] = [
+        ("entry", "whole"),
+        "year",
+        "query",
+        "scenario",
+        "group",
+        "label",
+    ]
     headings += ["arm", ("p", "right")] if answered else []
     cells = []
     for row in rows:

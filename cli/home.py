@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import render, state
 from cli.words import JsonOption, KeyOption, PublicKeyOption, TrustFirstOption, WaitOption
 from contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from ledger.status import Status
 
 
 def register(app: typer.Typer) -> None:
@@ -81,6 +84,7 @@ def status(as_json: JsonOption = False) -> None:
                 "acquisitions": found.acquisitions,
                 "revoked": found.revoked,
                 "refused_sides": found.refused_sides,
+                "open_sides": found.open_sides,
                 "refused_rows": found.refused_rows,
                 "audits": found.audits,
                 "last_audit": None
@@ -90,9 +94,7 @@ def status(as_json: JsonOption = False) -> None:
             }
         )
     else:
-        refused = f"{found.refused_sides:,}" + (
-            f" ({render.plural(found.refused_rows, 'row')})" if found.refused_sides else ""
-        )
+        refused = _refused(found)
         revoked = f" ({found.revoked:,} revoked)" if found.revoked else ""
         render.pairs(
             [
@@ -112,9 +114,19 @@ def status(as_json: JsonOption = False) -> None:
             ]
         )
         for warning in found.warnings:
-            render.say(f"warning: {warning}", stderr=True)
+            render.say(*render.wrapped(f"warning: {warning}", ""), stderr=True)
     if found.fault is not None:
         raise found.fault
+
+
+def _refused(found: Status) -> str:
+    """How many refused sides are still missing, and how many were ever refused."""
+    if not found.refused_sides:
+        return "0"
+    rows = render.plural(found.refused_rows, "row")
+    if found.open_sides is None:
+        return f"{found.refused_sides:,} ever refused ({rows})"
+    return f"{found.open_sides:,} not completed later, of {found.refused_sides:,} ever refused ({rows})"
 
 
 def log(

@@ -56,7 +56,10 @@ def emit_json(value: object) -> None:
 def table(
     columns: Sequence[str | tuple[str, str]], rows: Sequence[Sequence[object]], *, title: str | None = None
 ) -> Table:
-    """A table of text; a column is a heading or (heading, 'left' | 'right'), None shows as a dash."""
+    """A table of text; a column is a heading or (heading, 'left' | 'right' | 'whole'), None shows as a dash.
+
+    A column that is 'whole' is never folded: the others make room for its ids.
+    """
     from rich.table import Table
 
     made = Table(
@@ -70,7 +73,12 @@ def table(
     )
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
-        made.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
+        made.add_column(
+            heading,
+            justify="right" if justify == "right" else "left",
+            overflow="fold",
+            no_wrap=justify == "whole",
+        )
     for row in rows:
         made.add_row(*("-" if cell is None else str(cell) for cell in row))
     return made

@@ -11,21 +11,30 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 KeyOption = Annotated[
     str | None,
     typer.Option(
-        help="Signing key: a path, file:PATH or env:VARIABLE (default: $LEDGER_KEY, else the home's)."
+        metavar="KEY",
+        help="Signing key: a path, file:PATH or env:VARIABLE (default: $LEDGER_KEY, else the home's).",
     ),
 ]
 SignerOption = Annotated[
     list[str] | None,
-    typer.Option(help="Another private key that signs too, where the policy wants several; repeatable."),
+    typer.Option(
+        metavar="KEY", help="Another private key that signs too, where the policy wants several; repeatable."
+    ),
 ]
 PublicKeyOption = Annotated[
     str | None,
-    typer.Option("--key", help="Public key to trust: a PEM file or a key text (default: the pin's)."),
+    typer.Option(
+        "--key", metavar="KEY", help="Public key to trust: a PEM file or a key text (default: the pin's)."
+    ),
 ]
 TrustFirstOption = Annotated[
     bool,
     typer.Option("--trust-first", help="Trust the key this home names, and pin it; for a first look only."),
 ]
-WaitOption = Annotated[float, typer.Option(min=0.0, help="Seconds to wait for another writer.")]
-AtOption = Annotated[int | None, typer.Option(min=1, help="Look at the signed head of this size.")]
+WaitOption = Annotated[
+    float, typer.Option(min=0.0, metavar="SECS", help="Seconds to wait for another writer.")
+]
+AtOption = Annotated[
+    int | None, typer.Option(min=1, metavar="SIZE", help="Look at the signed head of this size.")
+]
 FilesArgument = Annotated[list[Path], typer.Argument(help="One or more files, judged as one set.")]

@@ -1,4 +1,7 @@
-"""What `ledger status`, `acquisition list` and `log` show, read from the catalog alone."""
+"""What `ledger status`, `acquisition list` and `log` show, read from the catalog.
+
+Of entries only those are read that may have completed a refused side.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.errors import VerificationError
+from contracts.errors import LedgerError, VerificationError
 from ledger import clock, events, heads, pin, publish
 from ledger.event_types import (
     AcquisitionEvent,
@@ -29,6 +32,7 @@ from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import RecordRow, RevocationRow
 from ledger.keys import PublicKey, key_id
+from ledger.open_sides import open_sides
 
 _HEX = 12
 _ACTIONS = {"add": "added", "rotate": "rotated to", "retire": "retired"}
@@ -39,8 +43,9 @@ class Status:
     """A ledger at a glance.
 
     `pinned` and `published` are the sizes of the pin and the checkpoint, None where there is none.
-    `fault` is why the head does not verify, None when it does. `refused_sides` counts refusals, also of
-    sides that came whole later. `time` is that of the newest event, `last_audit` with the time it was logged.
+    `fault` is why the head does not verify, None when it does. `refused_sides` counts every refusal,
+    `open_sides` the different sides that came whole in no later call (None where that cannot be told because
+    entries are damaged). `time` is that of the newest event, `last_audit` with the time it was logged.
     """
 
     home: Path
@@ -58,6 +63,7 @@ class Status:
     acquisitions: int
     revoked: int
     refused_sides: int
+    open_sides: int | None
     refused_rows: int
     audits: int
     last_audit: tuple[RecordRow, str] | None
@@ -104,7 +110,10 @@ def status(home: Home) -> Status:
         if published is not None and published < row.size:
             warnings.append(f"published up to {published} of {row.size} events; run `ledger repair`")
         if pinned is None and fault is None:
-            warnings.append("no pin on this machine: run `ledger verify --trust-first`, or give the key")
+            warnings.append(
+                "no pin on this machine: run `ledger verify --key KEY.pem` with the owner's public key; "
+                "only for a first look: `ledger verify --trust-first`"
+            )
         return Status(
             home=home.path,
             origin=home.origin,
@@ -121,11 +130,19 @@ def status(home: Home) -> Status:
             acquisitions=len(index.acquisitions()),
             revoked=len({r.target_id for r in index.revocations() if r.target_kind == "acquisition"}),
             refused_sides=sum(refusal.sides for refusal in refusals),
+            open_sides=_open_sides(index, home),
             refused_rows=sum(refusal.rows for refusal in refusals),
             audits=len(records),
             last_audit=last,
             warnings=tuple(warnings),
         )
+
+
+def _open_sides(index: Index, home: Home) -> int | None:
+    try:
+        return open_sides(index, home.objects)
+    except LedgerError:  # `verify` tells what is damaged; here it only leaves one number unknown
+        return None
 
 
 def acquisitions(home: Home, at: int | None = None) -> tuple[AcquisitionSummary, ...]:
@@ -180,7 +197,7 @@ def log_objects(home: Home, start: int = 0, stop: int | None = None) -> Iterator
 
 
 def summary(event: Event) -> str:
-    """What an event says, in a few words."""
+    """What an event says in a few words, an id first: a narrow screen cuts lines at their end."""
     match event:
         case KeyEvent():
             text = f"key for {event.role}: {event.vkey.rpartition('+')[0]}"
@@ -190,21 +207,21 @@ def summary(event: Event) -> str:
             roles = ", ".join(f"{role.threshold} of {len(role.keys)} {role.role}" for role in event.roles)
             text = f"policy: {roles}"
         case AttestationEvent():
-            text = f"{event.kind} {event.subject} attested, statement {_short(event.statement)}"
+            text = f"statement {_short(event.statement)}, {event.kind} {event.subject} attested"
         case ChannelEvent():
-            text = f"channel {event.name}@{event.version} {_short(event.fingerprint)}"
+            text = f"{_short(event.fingerprint)} {event.name}@{event.version}"
         case AcquisitionEvent():
             text = f"acquisition {event.id} ({event.kind})"
         case SegmentEvent():
-            text = f"{event.rows} {event.kind} entries of {_sources(event)}, root {_short(event.root)}"
+            text = f"root {_short(event.root)}, {event.rows:,} {event.kind} entries of {_sources(event)}"
         case RefusalEvent():
-            text = f"{event.sides} sides ({event.rows} rows) of {_sources(event)} refused"
+            text = f"{event.sides:,} sides ({event.rows:,} rows) of {_sources(event)} refused"
         case RevocationEvent():
             text = f"{event.target_kind} {event.target_id} revoked: {event.reason}"
         case AuditEvent():
-            text = f"{event.kind} audit, record {_short(event.record)}"
+            text = f"record {_short(event.record)}, {event.kind}"
         case PlanEvent():
-            text = f"plan {event.id} {_short(event.digest)}"
+            text = f"{_short(event.digest)} plan {event.id}"
     return text
 
 
@@ -231,4 +248,4 @@ def _trust(home: Home, index: Index) -> tuple[VerificationError | None, int | No
 
 def _short(digest: str) -> str:
     algorithm, _, value = digest.partition(":")
-    return f"{algorithm}:{value[:_HEX]}"
+    return f"{algorithm}:{value[:_HEX]}" if value else digest

@@ -96,8 +96,8 @@ def test_the_log_in_lines_and_objects(place: Place) -> None:
     lines = list(status.log_lines(place.home))
     assert [line.index for line in lines] == list(range(8))
     assert [line.summary for line in lines][1:4] == [
-        f"channel direct@1 {channel_event().fingerprint[:19]}", "acquisition run-1 (transport)",
-        f"8 transport entries of a.parquet, root {segment_event(place.home.objects).root[:19]}",
+        f"{channel_event().fingerprint[:19]} direct@1", "acquisition run-1 (transport)",
+        f"root {segment_event(place.home.objects).root[:19]}, 8 transport entries of a.parquet",
     ]  # fmt: skip
     assert "the server was swapped" in lines[6].summary
     assert "3 sides (21 rows)" in lines[4].summary
