@@ -43,23 +43,13 @@ class _MinusZero(int):
     """The JSON number `-0`: an integer, whose nearest float64 is not that of 0."""
 
 
-def unreadable(name: str, what: str, line: int | None) -> StorageError:
-    """The error for lines or keys beyond what is read."""
-    return StorageError(
-        what,
-        code="unreadable",
-        expected="one JSON object on each line, in UTF-8",
-        where=name if line is None else f"{name}, line {line}",
-    )
-
-
-def not_json_lines(name: str, what: str, line: int) -> ContractError:
+def not_json_lines(name: str, what: str, line: int | None) -> ContractError:
     """The error for a file that reads well and holds something else than JSON Lines."""
     return ContractError(
         what,
         code="not-json-lines",
         expected="one JSON object on each line",
-        where=f"{name}, line {line}",
+        where=name if line is None else f"{name}, line {line}",
         next_step="write each row with `json.dumps` on a line of its own",
     )
 

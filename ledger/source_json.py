@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from contracts.errors import ContractError
 from contracts.source_table import INCOMING
-from ledger.json_rows import PLAIN, Row, parse_line, typed, unreadable
+from ledger.json_rows import PLAIN, Row, not_json_lines, parse_line, typed
 from ledger.source_values import TYPES, Decoded, Unreads, arriving, not_utf8
 from ledger.staging import Staged
 
@@ -62,7 +62,7 @@ def read_json_lines(staged: Staged) -> Decoded:
     for batch in _batches(staged, unreads):
         names.update(dict.fromkeys(batch.names))
         if len(names) > MAX_NAMES:
-            raise unreadable(staged.name, f"more than {MAX_NAMES:,} different keys", int(batch.lines[-1]))
+            raise not_json_lines(staged.name, f"more than {MAX_NAMES:,} different keys", int(batch.lines[-1]))
         batches.append(batch)
     columns = {}
     for name in names:
@@ -95,7 +95,7 @@ def _blocks(staged: Staged) -> Iterator[bytes]:
         block = bytes(view[start : start + size])
         while (end := block.rfind(b"\n")) < 0 and start + size < len(view):
             if size >= LONGEST:
-                raise unreadable(staged.name, f"a line is longer than {LONGEST:,} bytes", None)
+                raise not_json_lines(staged.name, f"a line is longer than {LONGEST:,} bytes", None)
             size *= 2
             block = bytes(view[start : start + size])
         if end >= 0 and start + size < len(view):

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from contracts.errors import ContractError, StorageError
+from contracts.errors import ContractError
 from contracts.findings import shown
 from contracts.jev_source import (
     ARMS,
@@ -283,8 +283,11 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
     while raw := file.readline(LONGEST + 1):
         number += 1
         if len(raw) > LONGEST:
-            raise StorageError(
-                "a line is too long", where=f"{name} line {number}", expected=f"at most {LONGEST:,} bytes"
+            raise ContractError(
+                "a line is too long",
+                code="not-json-lines",
+                where=f"{name}, line {number}",
+                expected=f"at most {LONGEST:,} bytes",
             )
         if number == 1:
             raw = raw.removeprefix(b"\xef\xbb\xbf")
