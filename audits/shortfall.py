@@ -1,7 +1,8 @@
 """Why no transition is complete, as the error an audit ends with once its record is written.
 
-The causes are asked in the order in which a person could do something about them: an arm without any
-entries, entries below the level asked for, one acquisition that empties the cohort on its own.
+The causes are asked in the order in which a person could do something about them: an arm whose entries
+are all revoked, an arm without any entries, entries below the level asked for, one acquisition that empties
+the cohort on its own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from audits.arms import called
 from audits.flow import PROVENANCE, AcquisitionFlow, Flow
 from contracts.errors import CannotAnswerError
+from ledger.provenance import REVOKED
 from ledger.snapshot import LEVEL, Arm, Level, ProvenanceCount, Selection
 
 
@@ -22,10 +24,13 @@ def shortfall(
     `kept` and `broken` count the entries of each arm that met every rule, and that did not.
     """
     arms = selection.scope.arms
+    provenance = selection.provenance
+    gone = [a for a, n in enumerate(kept) if not n and broken[a] and not selection.acquisitions[arms[a]]]
+    if gone and provenance.entries_out[REVOKED]:
+        return _all_revoked(arms[gone[0]], broken[gone[0]])
     empty = [a for a, n in enumerate(kept) if not n and not broken[a] and not selection.acquisitions[arms[a]]]
     if empty:
         return _no_scores(arms[empty[0]])
-    provenance = selection.provenance
     first = flow.excluded[0] if flow.excluded else None
     commonest = first.reason if first else ""
     if provenance.entries_out[LEVEL] and (not all(kept) or commonest == PROVENANCE + LEVEL):
@@ -48,6 +53,15 @@ def _no_scores(arm: Arm) -> CannotAnswerError:
         f"no scores of channel {called(arm)} in scope",
         code="no-scores",
         next_step="see `ledger acquisition list`, and check --where, --acquisition and --at",
+    )
+
+
+def _all_revoked(arm: Arm, entries: int) -> CannotAnswerError:
+    return CannotAnswerError(
+        f"every acquisition of channel {called(arm)} in scope is revoked",
+        code="all-revoked",
+        got=f"{entries:,} entries, none of which may enter",
+        next_step="ingest the run again under a new acquisition id, or audit an older head with --at",
     )
 
 

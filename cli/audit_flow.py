@@ -29,6 +29,7 @@ RULES = {
     "request-bound": "without request (request-bound)",
     "request-rotated": "with one request for two layouts (request-rotated)",
     "acquisition-revoked": "of a revoked acquisition",
+    "channel-revoked": "of a revoked channel",
     "level": "below the level",
 }
 

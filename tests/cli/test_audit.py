@@ -204,6 +204,16 @@ def test_a_revoked_acquisition_is_left_out_and_counted(command: Command) -> None
     assert "96 of a revoked acquisition" in command(*PAIR).out
 
 
+def test_what_is_all_revoked_is_said_with_what_helps(command: Command) -> None:
+    command.ledger.ingest(rows(noisy(3, 1), acquisitions={"generated": ("a", "b")}))
+    for name in ("a", "b"):
+        assert command("revoke", "acquisition", name, "--reason", "wrong file").code == 0
+    found = command(*PAIR)
+    assert found.code == 5
+    assert "every acquisition of channel generated in scope is revoked" in found.err
+    assert "ingest the run again under a new acquisition id" in found.err
+
+
 def test_what_cannot_be_answered_is_recorded_and_ends_with_5(command: Command) -> None:
     command.ledger.ingest([row for row in rows(noisy(3, 1)) if row["channel"] == "direct"])
     found = command(*PAIR, "--json")
