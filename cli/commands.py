@@ -60,7 +60,8 @@ def register(app: typer.Typer) -> None:
 def _group(app: typer.Typer) -> None:
     """Put every command into its panel of the help page; the panels come in their order."""
     place = {name: (row, panel) for row, (panel, names) in enumerate(PANELS.items()) for name in names}
-    for info in (*app.registered_commands, *app.registered_groups):
+    every: list[CommandInfo | TyperInfo] = [*app.registered_commands, *app.registered_groups]
+    for info in every:
         info.rich_help_panel = place[_name(info)][1]
     app.registered_commands.sort(key=lambda info: place[_name(info)][0])
     app.registered_groups.sort(key=lambda info: place[_name(info)][0])
