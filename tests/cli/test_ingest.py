@@ -1,0 +1,82 @@
+"""What `ledger ingest` says to people and programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contracts.template import template
+from tests.cli.calls import Called, called
+
+CHANNELS = Path(__file__).parents[2] / "examples" / "channels"
+
+
+@pytest.fixture
+def scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The template beside a home with the example channels."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "scores.csv"
+    path.write_text(template("transport"))
+    for words in (("init",), ("channel", "add", *map(str, sorted(CHANNELS.glob("*.toml"))))):
+        assert called(*words).code == 0
+    return path
+
+
+def refused(*words: str) -> Called:
+    done = called("ingest", *words)
+    assert done.code == 1
+    return done
+
+
+def test_the_template_goes_from_the_screen_to_an_audit(scores: Path) -> None:
+    planned = called("ingest", str(scores), "--dry-run")
+    assert "root would be sha256:" in planned.out
+    assert "next:" not in planned.out
+    done = called("ingest", str(scores))
+    assert "next: ledger audit transport --ref direct --alt generated" in done.out
+
+
+def test_a_correction_ends_with_the_revocation_of_what_it_supersedes(scores: Path) -> None:
+    called("ingest", str(scores))
+    scores.write_text(scores.read_text().replace(",run-1,", ",run-2,"))
+    done = called("ingest", str(scores), "--supersedes", "run-1")
+    assert "next: ledger revoke acquisition run-1 --reason TEXT" in done.out
+    assert "several acquisitions now (run-1, run-2)" in " ".join(done.err.split())
+
+
+def test_another_energy_names_the_way_to_correct_it(scores: Path) -> None:
+    called("ingest", str(scores))
+    scores.write_text(scores.read_text().replace(",-0.25,", ",-0.5,"))
+    told = " ".join(refused(str(scores)).err.split())
+    assert "under a new acquisition_id with --supersedes run-1" in told
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda text: text.replace(b"energy", b"enrgy"), "kind-unclear"),
+        (lambda text: text.replace(b",layout,", b",layuot,"), "missing-column"),
+        (lambda text: text.replace(b"-1.5,ok", b"nan,ok"), "nan"),
+        (lambda text: text.replace(b"north", b"n\xf6rth"), "not-utf-8"),
+    ],
+)
+def test_every_refusal_has_one_shape(scores: Path, change: object, code: str) -> None:
+    assert callable(change)
+    scores.write_bytes(change(scores.read_bytes()))
+    told = json.loads(refused(str(scores), "--json").out)
+    assert told["error"]["code"] == code
+    assert {"what", "expected", "where", "next"} <= told["error"].keys()
+    assert told["findings"]["codes"][code]["count"] >= 1
+    assert told["findings"]["findings"][0]["code"] == code
+
+
+def test_a_column_without_a_name_is_named_as_such(scores: Path) -> None:
+    scores.write_text("".join(f",{line}\n" for line in scores.read_text().splitlines()))
+    assert "one without a name (pandas: index=False)" in called("ingest", str(scores), "--dry-run").out
+
+
+def test_a_missing_digest_names_its_text_too(scores: Path) -> None:
+    scores.write_text(scores.read_text().replace(",request\n", ",asked\n", 1))
+    assert "request_hash (or request, its text) is missing" in called("ingest", str(scores), "--dry-run").out
