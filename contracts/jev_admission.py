@@ -23,10 +23,18 @@ from contracts.jev_rows import Predictions, packed
 from contracts.jev_source import ARMS
 from contracts.labels import Labels
 from contracts.order import pack
-from contracts.pandera_config import failures
+from contracts.pandera_config import Failure, failures
 from contracts.schema import JEV, JEV_POSITIVES, SegmentSchema
 
 Ints = NDArray[np.int64]
+# What the models count, as the words for what was found: {0} with the pair itself counted, {1} without.
+_GOT = {
+    "pair-duplicate": ("repeats", "it {0} times"),
+    "label-lost": ("lost", "{1} missing"),
+    "label-gained": ("gained", "{1} too many"),
+    "positive-no-target": ("strangers", "{1} other"),
+    "scenario-missing": ("lacking", "{1} missing"),
+}
 SOURCE = (pa.field("source_file", pa.int32()), pa.field("source_row", pa.int64()))
 
 
@@ -67,7 +75,7 @@ def judge_pairs(
         known = _known(predictions, summary["repeats"].to_numpy() > 0, stored, positives, findings)
     faults = PairFaults(predictions, findings)
     for failure in failures(PairSet, summary):
-        faults.each(failure.check, "scenario", failure.rows)
+        faults.each(failure.check, "scenario", failure.rows, _got(failure, summary))
     del summary
     if findings.total:
         return nothing
@@ -75,6 +83,14 @@ def judge_pairs(
     fresh = _fresh(predictions.positive_pair, known)
     positives = _positives(predictions, _positives_in_order(predictions, fresh))
     return JevAdmission(entries, positives, len(predictions.cell_pair) - len(entries), findings)
+
+
+def _got(failure: Failure, summary: pl.DataFrame) -> list[str] | None:
+    """How far each failing pair is from what was wanted, in words."""
+    if failure.check not in _GOT:
+        return None
+    counted, words = _GOT[failure.check]
+    return [words.format(count + 1, count) for count in summary[counted].gather(failure.rows).to_list()]
 
 
 def _empty(schema: SegmentSchema) -> pa.Table:

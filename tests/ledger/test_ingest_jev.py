@@ -18,7 +18,7 @@ from ledger.segment_reader import SegmentReader
 from tests.audits.cohorts import Ledger, new_ledger, noisy, rows
 from tests.audits.predictions import Pair, pair, study, take_in, write
 
-NAMED = {"channel": "direct", "acquisition_id": "main-1"}
+NAMED: dict[str, Any] = {"channel": "direct", "acquisition_id": "main-1"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,23 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     monkeypatch.setenv("LEDGER_HOME", str(ledger.home.path))
     monkeypatch.setenv("NO_COLOR", "1")
     return Command(ledger, capsys)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    """A home without entries, for the calls that leave it so; its keys and pin are in `config` beside it."""
+    folder = tmp_path_factory.mktemp("empty")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+        return new_ledger(folder)
+
+
+@pytest.fixture
+def unchanged(empty: Ledger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(empty.folder / "config"))
+    monkeypatch.setenv("LEDGER_HOME", str(empty.home.path))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return Command(empty, capsys)
 
 
 def segments(ledger: Ledger, kind: str) -> list[pa.Table]:
@@ -122,7 +139,8 @@ BAD: dict[str, tuple[list[Pair | str], int, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_predictions_are_refused_with_their_line(command: Command, name: str) -> None:
+def test_bad_predictions_are_refused_with_their_line(unchanged: Command, name: str) -> None:
+    command = unchanged
     pairs, line, said = BAD[name]
     before = size(command.ledger)
     found = command.ingest(pairs, "--format", "json")
@@ -141,6 +159,40 @@ def test_a_refusal_reads_as_a_line_with_its_place(command: Command) -> None:
     assert found.code == 1
     assert "line 6" in found.err
     assert "expected 0 to 1" in " ".join(found.err.split())
+
+
+WHOLE_FILES: dict[str, tuple[bytes, str]] = {
+    "an array": (b'[{"year": 2019}]', "JSON Lines"),
+    "no byte": (b"", "empty"),
+    "blank lines": (b"\n\n", "blank"),
+    "other bytes": (b'{"year": 2019, "query_id": "\xff"}\n', "UTF-8"),
+    "UTF-16": ('{"year": 2019}\n'.encode("utf-16"), "UTF-16"),
+    "a line without end": (text(pair(note="x" * (20 << 20))).encode(), "too long"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_FILES)
+def test_a_file_that_is_no_predictions_is_refused_whole(unchanged: Command, name: str) -> None:
+    data, said = WHOLE_FILES[name]
+    path = unchanged.ledger.folder / "whole.jsonl"
+    path.write_bytes(data)
+    before = size(unchanged.ledger)
+    found = unchanged("ingest", str(path))
+    assert found.code in {1, 3}
+    assert said in " ".join(found.err.split())
+    assert "whole.jsonl" in found.err
+    assert size(unchanged.ledger) == before
+
+
+def test_line_ends_and_a_byte_order_mark_do_not_matter(unchanged: Command) -> None:
+    pairs = study(2, **NAMED)
+    plain = unchanged.ingest(pairs, "--dry-run")
+    path = unchanged.ledger.folder / "windows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(json.dumps(pair).encode() for pair in pairs))
+    windows = unchanged("ingest", str(path), "--dry-run")
+    roots = [[line for line in found.out.splitlines() if "root" in line] for found in (plain, windows)]
+    assert roots[0]
+    assert roots[0] == roots[1]
 
 
 def test_every_finding_is_a_row_of_the_rejects(command: Command, tmp_path: Path) -> None:
