@@ -101,6 +101,8 @@ class RowFaults:
                 f"column {fault.column} has the wrong type; expected {fault.wanted}, got {fault.got}; "
                 "write it as that type, nothing is converted"
             )
+            if fault.wanted == "an integer type" and fault.got in ("double", "float"):
+                message += " (in pandas, astype(int))"
         self.findings.add(
             Finding(
                 code,

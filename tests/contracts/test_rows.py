@@ -515,3 +515,10 @@ def test_a_misspelt_column_is_guessed(tmp_path: Path) -> None:
     assert (
         "required column candidate is missing; expected text; did you mean it by candidat?" in finding.message
     )
+
+
+def test_an_integer_column_of_floats_is_told_how_to_be_written() -> None:
+    raw = pa.table({"layout": pa.array([0.0])})
+    found = canonicalise([SourceTable("a", "blake3:" + "ab" * 32, raw)], BOOK).findings.examples
+    (finding,) = [finding for finding in found if finding.code == "wrong-type"]
+    assert finding.message.endswith("(in pandas, astype(int))")
