@@ -31,6 +31,7 @@ from contracts.jev_source import (
 BATCH = 65_536  # lines held as Python objects at once
 LONGEST = 16 << 20  # a line may carry the logits of a whole vocabulary, twice
 MAX_INT16 = 2**15 - 1
+_JSON = {dict: "object", list: "array", str: "text", bool: "boolean", type(None): "null"}
 
 
 class _DuplicateKeyError(ValueError):
@@ -275,7 +276,7 @@ def _positions(value: object, size: int) -> bool:
 
 
 def _kind(value: Mapping[str, Any], name: str) -> str:
-    return f"{name} absent" if name not in value else f"a JSON {type(value[name]).__name__}"
+    return f"{name} absent" if name not in value else f"a JSON {_JSON.get(type(value[name]), 'number')}"
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
@@ -288,6 +289,8 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
                 code="not-json-lines",
                 where=f"{name}, line {number}",
                 expected=f"at most {LONGEST:,} bytes",
+                got="more",
+                next_step="leave out what is no prediction",
             )
         if number == 1:
             raw = raw.removeprefix(b"\xef\xbb\xbf")

@@ -98,7 +98,7 @@ def replaced(line: int, **parts: Any) -> list[Pair]:
     return made
 
 
-BAD: dict[str, tuple[list[Pair | str], int, str]] = {
+BAD: dict[str, tuple[Sequence[Pair | str], int, str]] = {
     "a pair twice": ([*study(4, bound=False), study(4, bound=False)[2]], 3, "occurs again"),
     "a missing scenario": (study(4, bound=False)[:-1], 10, "lacks a scenario"),
     "other targets after": (replaced(5, after={"p1": 0.5, "p3": 0.5}), 5, "lacks a label of before"),
