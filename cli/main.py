@@ -6,20 +6,23 @@ entries cannot answer, or a gate was not passed; 130 interrupted.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
 from cli import render, state
-from contracts.errors import LedgerError, UsageError
+from contracts.errors import LedgerError, StorageError, UsageError
 
 PACKAGES = ("ledger", "contracts", "audits", "migrations")
 EPILOG = "Exit codes: 0 done, 1 refused, 2 usage, 3 storage, 4 not verified, 5 cannot answer."
 INTERRUPTED = 130
+# What a stream says that cannot take more output; errors of files are reported where they are opened.
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT})
 
 app = typer.Typer(
     name="ledger",
@@ -100,27 +103,43 @@ def hoist(arguments: list[str]) -> list[str]:
 def report(error: LedgerError, *, as_json: bool) -> None:
     """One error: an object on standard output for programs, one line on standard error for people."""
     if as_json:
-        render.emit_json({"error": error.as_dict()})
-    else:
-        render.say(f"ledger: {error}", stderr=True)
+        try:
+            render.emit_json({"error": error.as_dict()})
+        except OSError:
+            _drop(sys.stdout)  # nobody can read it there, so it is said where people look
+        else:
+            return
+    render.say(f"ledger: {error}", stderr=True)
 
 
 def dispatch(arguments: list[str]) -> int:
     """One command, parsed and run; every failure is reported here and becomes its exit code."""
-    as_json = "--json" in arguments
     try:
         returned = app(args=hoist(arguments), prog_name="ledger", standalone_mode=False)
-    except LedgerError as error:
-        report(error, as_json=as_json)
-        return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        render.say("ledger: interrupted; what was acknowledged is kept, nothing else is visible", stderr=True)
-        return INTERRUPTED
-    except BrokenPipeError:
-        return _reader_left()
-    except Exception as error:
-        return _unexpected(error, as_json=as_json)
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        return _ended(error, as_json="--json" in arguments)
     return returned if isinstance(returned, int) else 0
+
+
+def _ended(error: BaseException, *, as_json: bool) -> int:
+    """The exit code of a command that ended by an exception, which is reported."""
+    if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+        raise error
+    if isinstance(error, (BrokenPipeError, SystemExit)):
+        # The parser itself ends the process when a reader left in the middle of a line.
+        code = _reader_left()
+    elif isinstance(error, LedgerError):
+        report(error, as_json=as_json)
+        code = error.exit_code
+    elif isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        render.say("ledger: interrupted; what was acknowledged is kept, nothing else is visible", stderr=True)
+        code = INTERRUPTED
+    elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
+        code = _unwritable(error)
+    else:
+        assert isinstance(error, Exception), "nothing else is caught"
+        code = _unexpected(error, as_json=as_json)
+    return code
 
 
 def run() -> None:
@@ -132,6 +151,7 @@ def run() -> None:
     # One command is one short process: looking for cycles among a million rows' worth of imports and
     # arrays costs a tenth of its time and frees nothing that the end of the process does not.
     gc.disable()
+    _stand_in_for_closed_streams()
 
     try:
         refuse_intruders()
@@ -144,14 +164,40 @@ def run() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         code = _reader_left()
+    except OSError as error:
+        code = max(code, _unwritable(error))
     gc.freeze()
     sys.exit(code)
 
 
+def _stand_in_for_closed_streams() -> None:
+    """A stream that the caller closed takes what is written and drops it; the exit code still tells."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (it lives as long as we)
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what is left in a stream's buffer nowhere, so that no later flush fails on it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _reader_left() -> int:
     """`ledger log | head` is no failure: drop what could not be written and end quietly."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop(sys.stdout)
     return 0
+
+
+def _unwritable(error: OSError) -> int:
+    """The answer has nowhere to go, which says nothing about what the command did."""
+    _drop(sys.stdout)
+    fault = StorageError(
+        f"the output cannot be written ({error.strerror or error})",
+        code="output",
+        next_step="what was recorded stays recorded: ledger log",
+    )
+    report(fault, as_json=False)
+    return fault.exit_code
 
 
 def _unexpected(error: Exception, *, as_json: bool) -> int:
