@@ -15,6 +15,7 @@ Columns = Sequence[str | tuple[str, str]]
 R = "right"
 REPEATS = ("within_sd", "icc1", "sign_agreement")
 PAIR: Columns = ("what", "value")
+LONG = 400  # characters of a value: a digest is never cut, it is folded
 ID = 32  # characters of a user's id or type in a cell
 
 
@@ -131,5 +132,5 @@ def _text(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list | tuple):
-        return shown(", ".join(_text(part) for part in value) or "none", 60)
-    return shown(value, 60)
+        return shown(", ".join(_text(part) for part in value) or "none", LONG)
+    return shown(value, LONG)

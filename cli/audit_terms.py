@@ -7,7 +7,7 @@ from cli import render
 TERMS = (
     ("transition", "one frozen step of a trajectory, scored before and after it."),
     ("complete", "every layout and candidate, before and after, in every acquisition of each channel."),
-    ("absent", "a score is not there, not even in a refused side."),
+    ("absent", "a score is not there: its side was refused for that, or never came."),
     ("failed:STATUS", "the evaluator gave no usable reading; its side was refused."),
     ("level", "bound: all digests are there and agree; declared: some are not; attested: signed for too."),
     ("margin", "energy of the target minus the log of the summed exponentials of its competitors."),

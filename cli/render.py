@@ -137,15 +137,24 @@ def _branch(node: Node, first: str, rest: str) -> Iterator[str]:
     for name, text in facts:
         part = f"{name} {text}"
         if line and len(line) + 2 + len(part) > width:
-            yield clip(f"{rest}{bar}{line}")
+            yield from _facts(line, rest + bar, width)
             line = part
         else:
             line = f"{line}, {part}" if line else part
     if line:
-        yield clip(f"{rest}{bar}{line}")
+        yield from _facts(line, rest + bar, width)
     for number, child in enumerate(node.children):
         last = number == len(node.children) - 1
         yield from _branch(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+
+def _facts(line: str, margin: str, width: int) -> Iterator[str]:
+    """Facts beside the branches of a tree; one that is too long goes on below, words and ids whole."""
+    parts = textwrap.wrap(
+        line, max(width, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    for part in parts or [line]:
+        yield margin + part
 
 
 def _fact(value: object) -> str:
