@@ -59,7 +59,7 @@ def show(audit: AuditResult, recorded: Recorded, said: str, verbose: bool) -> No
 
 
 def _line(text: str) -> None:
-    render.console().print(text, overflow="ellipsis", no_wrap=True)
+    render.say(*render.one_line(text))
 
 
 def _flow(result: Fields) -> Iterator[str]:
