@@ -75,9 +75,9 @@ def add(
 @app.command("list", epilog="Example: ledger channel list")
 def list_(at: AtOption = None, as_json: JsonOption = False) -> None:
     """List the registered channels."""
-    from ledger.index import Index
+    from ledger.heads import opened
 
-    with Index.open(state.find_home()) as index:
+    with opened(state.find_home()) as index:
         rows = index.channel_rows(at)
     if as_json:
         render.emit_json({"channels": [{**as_object(row.channel), "event": row.event} for row in rows]})
@@ -98,9 +98,9 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a channel's whole specification and its fingerprint."""
-    from ledger.index import Index
+    from ledger.heads import opened
 
-    with Index.open(state.find_home()) as index:
+    with opened(state.find_home()) as index:
         found = index.channels().resolve(channel)
     if as_json:
         render.emit_json(as_object(found))
@@ -119,9 +119,9 @@ def diff(
 ) -> None:
     """Show in which parts two channels differ, the first thing to ask about two numbers."""
     from contracts.channel import differences
-    from ledger.index import Index
+    from ledger.heads import opened
 
-    with Index.open(state.find_home()) as index:
+    with opened(state.find_home()) as index:
         book = index.channels()
     left, right = book.resolve(a), book.resolve(b)
     found = differences(left, right)

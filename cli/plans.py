@@ -56,9 +56,9 @@ def add(
 @app.command("list", epilog="Example: ledger plan list")
 def list_(at: AtOption = None, as_json: JsonOption = False) -> None:
     """List the declared plans."""
-    from ledger.index import Index
+    from ledger.heads import opened
 
-    with Index.open(state.find_home()) as index:
+    with opened(state.find_home()) as index:
         rows = index.plans(at)
     if as_json:
         render.emit_json({"plans": [_as_object(row) for row in rows]})
@@ -80,10 +80,10 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a plan: the design, what it is about, and its gates."""
-    from ledger.index import Index
+    from ledger.heads import opened
     from ledger.plans import find
 
-    with Index.open(state.find_home()) as index:
+    with opened(state.find_home()) as index:
         row = find(index.plans(at), plan)
         names = {c.fingerprint: c.reference for c in index.channels(at).channels}
     if as_json:
@@ -111,10 +111,10 @@ def run_plan(text: str, kind: str | None, given: Options, *, as_json: bool, verb
     """Run exactly what a plan declares; `kind` refuses a plan of another kind of audit."""
     from audits import prespecified
     from cli.audit_run import Voice, perform
-    from ledger.index import Index
+    from ledger.heads import opened
     from ledger.plans import find
 
-    with Index.open(state.find_home()) as index:
+    with opened(state.find_home()) as index:
         row = find(index.plans(given.at), text)
     if kind is not None and row.plan["audit"] != kind:
         raise UsageError(

@@ -8,6 +8,7 @@ resolved, to a regular file inside its folder. All faults of a specification are
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterator
@@ -20,6 +21,9 @@ from contracts.digest import blake3_stream
 from contracts.errors import ContractError, LedgerError, MalformedError, StorageError
 
 MAX_SPEC = 1024 * 1024
+MAX_DOTS = 64
+# The parser's time grows with the square of a dotted key, so one of thousands of parts never reaches it.
+_DOTTED = re.compile(rb"(?:(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){%d}" % MAX_DOTS)
 CHUNK = 1024 * 1024
 LISTED = 20
 
@@ -66,6 +70,8 @@ def _read(path: Path) -> object:
     if len(data) > MAX_SPEC:
         raise _refused(path, [f"longer than {MAX_SPEC} bytes; move texts to files and refer to them"])
     is_json = path.suffix == ".json" or (path.suffix != ".toml" and data.lstrip().startswith(b"{"))
+    if not is_json and _DOTTED.search(data):
+        raise _refused(path, [f"a dotted key of more than {MAX_DOTS} parts"])
     try:
         return decode(data, limit=MAX_SPEC) if is_json else tomllib.loads(data.decode("utf-8"))
     except MalformedError as error:

@@ -8,6 +8,7 @@ wish to trust on first use.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from contracts.errors import TamperError, UnknownKeyError, VerificationError
@@ -40,6 +41,17 @@ class CheckedHead:
     leaves: Sequence[bytes]
     pin: Pin | None
     trust: TrustHistory
+
+
+@contextmanager
+def opened(home: Home) -> Iterator[Index]:
+    """The catalog of a home for a look that verifies no more than this: where this machine has a pin, the
+    head is held against it as `check` does, so that a restored backup is not taken for the present.
+    """
+    with Index.open(home) as index:
+        if pin.load(home.origin) is not None:
+            check(home, index)
+        yield index
 
 
 def history(index: Index) -> TrustHistory:

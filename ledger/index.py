@@ -292,11 +292,13 @@ class Index:
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def missing_triggers(self) -> tuple[str, ...]:
-        """The names of append-only triggers that are gone or say something else."""
+    def wrong_triggers(self) -> tuple[tuple[str, str], ...]:
+        """Triggers that are not as a migration made them, each with what is wrong; foreign ones too."""
         found = dict(self._rows("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
         wanted = {name: sql for table in TABLES for name, sql in triggers(table).items()}
-        return tuple(name for name, sql in wanted.items() if found.get(name) != sql)
+        lost = ((name, "an append-only trigger is missing or changed") for name in wanted)
+        foreign = ((name, "a trigger that is not the catalog's own") for name in found.keys() - wanted.keys())
+        return (*(pair for pair in lost if found.get(pair[0]) != wanted[pair[0]]), *sorted(foreign))
 
     def _limit(self, at: int | None) -> int:
         return self.size if at is None else self.head(at).size

@@ -60,12 +60,12 @@ def write(home: Home) -> None:
 def check(connection: sqlite3.Connection, home: Home) -> str | None:
     """Compares an open catalog with its seal; MalformedError where they differ.
 
-    Returns a notice where the seal is of an older head, as a crash after a commit leaves it. Where there is
-    no seal there is nothing to compare.
+    Returns a notice where the seal is of an older head, as a crash after a commit leaves it, and where there
+    is none, so that there is nothing to compare.
     """
     stated = read(home)
     if stated is None:
-        return None
+        return f"{SEAL} is missing; the next commit or `ledger repair` writes it"
     found = _seal(connection, home)
     if stated == found:
         return None
@@ -96,7 +96,9 @@ def read(home: Home) -> Seal | None:
 
 def _broken(stated: Seal, found: str) -> MalformedError:
     return MalformedError(
-        "the file is not the one that was sealed after the last commit", expected=stated.catalog, got=found
+        f"the file is not the one that {SEAL} names; one of the two changed since",
+        expected=stated.catalog,
+        got=found,
     )
 
 

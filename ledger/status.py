@@ -32,7 +32,6 @@ from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import RecordRow, RevocationRow
 from ledger.keys import PublicKey, key_id
-from ledger.open_sides import open_sides
 
 _HEX = 12
 _ACTIONS = {"add": "added", "rotate": "rotated to", "retire": "retired"}
@@ -139,6 +138,8 @@ def status(home: Home) -> Status:
 
 
 def _open_sides(index: Index, home: Home) -> int | None:
+    from ledger.open_sides import open_sides  # reading entries takes Arrow, which nothing else here needs
+
     try:
         return open_sides(index, home.objects)
     except LedgerError:  # `verify` tells what is damaged; here it only leaves one number unknown
@@ -147,7 +148,7 @@ def _open_sides(index: Index, home: Home) -> int | None:
 
 def acquisitions(home: Home, at: int | None = None) -> tuple[AcquisitionSummary, ...]:
     """Every acquisition in the order of its first sight."""
-    with Index.open(home) as index:
+    with heads.opened(home) as index:
         names: dict[str, str] = {}
         for channel in index.channels(at).channels:
             names.setdefault(channel.fingerprint, channel.reference)
@@ -184,14 +185,14 @@ def acquisitions(home: Home, at: int | None = None) -> tuple[AcquisitionSummary,
 
 def log_lines(home: Home, start: int = 0, stop: int | None = None) -> Iterator[LogLine]:
     """The events from `start` up to, not including, `stop`, each in one line."""
-    with Index.open(home) as index:
+    with heads.opened(home) as index:
         for row in index.events(max(start, 0), None if stop is None else min(stop, index.size)):
             yield LogLine(row.index, row.type, row.time, summary(events.decode(row.data)))
 
 
 def log_objects(home: Home, start: int = 0, stop: int | None = None) -> Iterator[dict[str, object]]:
     """The same events as JSON objects, each with its index."""
-    with Index.open(home) as index:
+    with heads.opened(home) as index:
         for row in index.events(max(start, 0), None if stop is None else min(stop, index.size)):
             yield {"index": row.index, **json.loads(row.data)}
 

@@ -86,6 +86,10 @@ def check_file(found: Problems, home: Home) -> None:
         for (message,) in connection.execute(f"PRAGMA integrity_check({FAULTS})").fetchall():
             if message != "ok":
                 found.add("catalog", CATALOG, f"sqlite finds a fault: {' '.join(str(message).split())[:200]}")
+        with found.guard("catalog", seal.SEAL):
+            seal.read(home)
+        if found.total:
+            return
         with found.guard("catalog", CATALOG):
             notice = seal.check(connection, home)
             if notice is not None:
@@ -96,8 +100,8 @@ def check_rows(
     found: Problems, index: Index, objects: Objects, size: int, progress: Callable[[int], None]
 ) -> Named:
     """Every event against its leaf, and every derived row against its event."""
-    for trigger in index.missing_triggers():
-        found.add("catalog", CATALOG, "an append-only trigger is missing or changed", f"trigger {trigger}")
+    for trigger, why in index.wrong_triggers():
+        found.add("catalog", CATALOG, why, f"trigger {trigger}")
     rows = _Rows(found, index, objects)
     for start in range(0, size, CHUNK):
         rows.check(start, min(start + CHUNK, size))

@@ -362,3 +362,10 @@ def test_an_unknown_channel_says_what_to_do() -> None:
         assert hint in str(caught.value)
     with pytest.raises(UsageError, match="none is yet"):
         ChannelBook(()).resolve("direct")
+
+
+def test_a_dotted_key_of_thousands_of_parts_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text(".".join(["a"] * 20_000) + " = 1\n")
+    with pytest.raises(ContractError, match="dotted key of more than 64 parts"):
+        load_spec(path)
