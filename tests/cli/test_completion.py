@@ -1,4 +1,4 @@
-"""What the shell is offered: channel names of the ledger at hand, and nothing at all when anything is wrong."""
+"""What the shell is offered: channel names of the ledger at hand, and nothing where anything is wrong."""
 
 from __future__ import annotations
 
