@@ -86,9 +86,10 @@ def check_file(found: Problems, home: Home) -> None:
         for (message,) in connection.execute(f"PRAGMA integrity_check({FAULTS})").fetchall():
             if message != "ok":
                 found.add("catalog", CATALOG, f"sqlite finds a fault: {' '.join(str(message).split())[:200]}")
+        before = found.total
         with found.guard("catalog", seal.SEAL):
             seal.read(home)
-        if found.total:
+        if found.total > before:
             return
         with found.guard("catalog", CATALOG):
             notice = seal.check(connection, home)

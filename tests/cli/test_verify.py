@@ -47,11 +47,14 @@ def test_one_flipped_byte_is_one_problem(ledger: Ledger, capsys: pytest.CaptureF
     assert [line.strip() for line in long] == [f"objects/segments/{segment.name}"]
 
 
-def test_a_fault_of_the_catalog_is_one_problem(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_of_the_catalog_is_told_with_its_consequences(
+    ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
     flip(ledger.home.catalog, 20)
     capsys.readouterr()
     assert main.dispatch(["verify"]) == 4
     printed = capsys.readouterr()
     assert printed.out.count("PROBLEM") == 1
     assert "PROBLEM   catalog.sqlite: sqlite finds a fault" in printed.out
-    assert printed.err.splitlines()[-1].startswith("ledger: not verified: 1 problem")
+    assert "also there: the file is not the one that catalog.seal names" in " ".join(printed.out.split())
+    assert printed.err.splitlines()[-1] == "ledger: not verified: 1 problem in 2 findings, exit 4"
