@@ -15,7 +15,7 @@ from contracts.errors import CannotAnswerError, LedgerError, MalformedError, Tam
 from ledger import envelope as envelopes
 from ledger.identify import EventFound, identify
 from ledger.index_rows import RecordRow
-from ledger.objects import record_name
+from ledger.object_names import record_name
 from ledger.reading import Reading, reading
 from ledger.show import read_record, revocation
 from ledger.snapshot import Snapshot, open_snapshot

@@ -15,7 +15,7 @@ from ledger.index_rows import AttestationRow
 from ledger.ingest_extras import stored
 from ledger.keys import PublicKey, SigningKey, key_id
 from ledger.log import Commit, Transaction
-from ledger.objects import attestation_name
+from ledger.object_names import attestation_name
 from ledger.reading import Reading
 from ledger.revocations import target
 

@@ -13,7 +13,8 @@ from ledger import attestations
 from ledger.coded import coded
 from ledger.event_types import AttestationEvent
 from ledger.index_rows import SegmentRow
-from ledger.objects import Objects, attestation_name
+from ledger.object_names import attestation_name
+from ledger.objects import Objects
 from ledger.segment_reader import SegmentReader
 from ledger.trust import TrustHistory
 

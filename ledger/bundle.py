@@ -22,7 +22,8 @@ from contracts.canonical import canonical, parse_canonical
 from contracts.errors import MalformedError, TamperError
 from ledger import durable
 from ledger.fields import Fields
-from ledger.objects import ADDRESSED, PUBLISHED, Objects
+from ledger.object_names import ADDRESSED, PUBLISHED
+from ledger.objects import Objects
 
 MAGIC = b"PK\x03\x04"
 MANIFEST = "bundle.json"

@@ -19,7 +19,8 @@ from ledger.heads import CheckedHead
 from ledger.index_rows import HeadRow
 from ledger.keys import PublicKey
 from ledger.notes import MAX_NOTE, TreeHead
-from ledger.objects import digest_in, record_name, segment_name, stream_digest
+from ledger.object_names import digest_in, record_name, segment_name
+from ledger.objects import stream_digest
 from ledger.pages import PAGE_ROWS, entries_root, page_leaves
 from ledger.rebuild import MAX_BUNDLE
 from ledger.segment_reader import SegmentReader

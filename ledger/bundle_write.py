@@ -14,7 +14,8 @@ from ledger.bundle import OBJECTS, Manifest, Watched, Writer
 from ledger.entry_proof import event_proof
 from ledger.event_types import AuditEvent, ChannelEvent, PlanEvent
 from ledger.index_rows import EventRow
-from ledger.objects import Objects, record_name
+from ledger.object_names import record_name
+from ledger.objects import Objects
 from ledger.reading import Reading
 from ledger.snapshot import Snapshot, view
 from ledger.standing import audit_row

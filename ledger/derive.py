@@ -34,7 +34,8 @@ from ledger.events import (
     scope_rows,
     source,
 )
-from ledger.objects import Objects, attestation_name, list_name, refusal_index_name
+from ledger.object_names import attestation_name, list_name, refusal_index_name
+from ledger.objects import Objects
 from ledger.refusals import faults_text, read_index
 
 Row = dict[str, object]

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from contracts.canonical import canonical, parse_canonical
 from contracts.digest import is_digest, sha256_digest
 from contracts.errors import MalformedError
-from ledger import clock, event_trust, objects
+from ledger import clock, event_trust
+from ledger import object_names as naming
 from ledger.event_types import (
     AcquisitionEvent,
     AttestationEvent,
@@ -110,22 +111,22 @@ def list_bytes(value: object) -> bytes:
 def object_names(event: Event) -> tuple[str, ...]:
     """The objects an event names, all of which must be stored before it is."""
     named = [
-        objects.list_name(value.digest) for value in vars(event).values() if isinstance(value, ObjectRef)
+        naming.list_name(value.digest) for value in vars(event).values() if isinstance(value, ObjectRef)
     ]
     if isinstance(event, SegmentEvent):
         named += [
-            objects.segment_name(event.file), objects.leaves_name(event.leaves),
-            objects.rows_name(event.rows_file),
+            naming.segment_name(event.file), naming.leaves_name(event.leaves),
+            naming.rows_name(event.rows_file),
         ]  # fmt: skip
     elif isinstance(event, RefusalEvent):
         named += [
-            objects.refusal_rows_name(event.file), objects.refusal_leaves_name(event.leaves),
-            objects.refusal_source_rows_name(event.rows_file), objects.refusal_index_name(event.index),
+            naming.refusal_rows_name(event.file), naming.refusal_leaves_name(event.leaves),
+            naming.refusal_source_rows_name(event.rows_file), naming.refusal_index_name(event.index),
         ]  # fmt: skip
     elif isinstance(event, AuditEvent):
-        named.append(objects.record_name(event.record))
+        named.append(naming.record_name(event.record))
     elif isinstance(event, AttestationEvent):
-        named.append(objects.attestation_name(event.statement))
+        named.append(naming.attestation_name(event.statement))
     return tuple(named)
 
 

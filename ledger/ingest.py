@@ -25,7 +25,7 @@ from ledger.event_types import AttestationEvent, Event, RefusalEvent, SegmentEve
 from ledger.home import Home
 from ledger.index import Index
 from ledger.ingest_extras import Bringing, Extras
-from ledger.objects import refusal_index_name, refusal_rows_name
+from ledger.object_names import refusal_index_name, refusal_rows_name
 from ledger.receipt import AttestationReceipt, Receipt, RefusalReceipt, SegmentReceipt
 from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage

@@ -15,7 +15,7 @@ from ledger.event_types import AcquisitionEvent, AttestationEvent, Event
 from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import PublicKey
-from ledger.objects import attestation_name
+from ledger.object_names import attestation_name
 
 
 @dataclass(frozen=True)

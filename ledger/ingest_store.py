@@ -13,7 +13,8 @@ from contracts.refusals import refused_sides
 from contracts.schema import REFUSED, TRANSPORT
 from ledger import segments
 from ledger.event_types import AcquisitionEvent, Event, RefusalEvent, ScopeRows, SegmentEvent, Source
-from ledger.objects import Objects, refusal_index_name
+from ledger.object_names import refusal_index_name
+from ledger.objects import Objects
 from ledger.receipt import Receipt
 from ledger.refusals import encode_index
 from ledger.segments import WrittenSegment

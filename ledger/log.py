@@ -20,7 +20,8 @@ from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import SigningKey, key_id
 from ledger.notes import TreeHead, sign_head
-from ledger.objects import Objects, list_name
+from ledger.object_names import list_name
+from ledger.objects import Objects
 from ledger.pin import Pin
 from ledger.trust import HEAD, Trust
 from ledger.vkey import VerifierKey

@@ -20,7 +20,8 @@ from ledger.index import Index
 from ledger.index_rows import RecordRow
 from ledger.keys import SigningKey
 from ledger.log import Transaction
-from ledger.objects import Objects, record_name
+from ledger.object_names import record_name
+from ledger.objects import Objects
 from ledger.statement import Statement, Subject
 from ledger.trust import Role
 

@@ -20,7 +20,7 @@ from ledger.heads import CheckedHead
 from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import PublicKey
-from ledger.objects import digest_in
+from ledger.object_names import digest_in
 from ledger.pin import Pin
 
 GRACE = 3600.0

@@ -16,7 +16,7 @@ from ledger.event_types import ACQUISITION
 from ledger.identify import EntryFound, EventFound, SourceFound, identify
 from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
 from ledger.node import Node, present
-from ledger.objects import record_name
+from ledger.object_names import record_name
 from ledger.pages import page_count
 from ledger.reading import Reading
 from ledger.revoked_since import REPRODUCES, revoked_since, told

@@ -43,7 +43,8 @@ from ledger.jev_scope import UNDECLARED, GroupCount, PredictionScope
 from ledger.jev_selection import Predictions, Targets
 from ledger.jev_selection import select as select_predictions
 from ledger.keys import PublicKey
-from ledger.objects import Objects, refusal_index_name
+from ledger.object_names import refusal_index_name
+from ledger.objects import Objects
 from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
 from ledger.refusals import RefusedRow, decode_index
 from ledger.refused_readings import RefusedReadings

@@ -12,7 +12,7 @@ from ledger.audit_scope import design_of, head_size
 from ledger.event_types import AuditEvent
 from ledger.identify import identify
 from ledger.index_rows import PlanRow, RecordRow
-from ledger.objects import record_name
+from ledger.object_names import record_name
 from ledger.plans import find
 from ledger.reading import Reading
 from ledger.records import REVOCABLE

@@ -13,7 +13,8 @@ from blake3 import blake3
 from contracts.errors import LedgerError, TamperError
 from ledger import durable
 from ledger.home import SETTINGS, Home
-from ledger.objects import STAGING, Objects, digest_in
+from ledger.object_names import digest_in
+from ledger.objects import STAGING, Objects
 from ledger.problems import Problems
 from ledger.seal import SEAL
 from ledger.verify_catalog import Named

@@ -10,7 +10,8 @@ from contracts.errors import LedgerError, TamperError
 from ledger import attestations, envelope, statement, witness
 from ledger.event_types import AuditEvent
 from ledger.index import Index
-from ledger.objects import Objects, attestation_name, record_name
+from ledger.object_names import attestation_name, record_name
+from ledger.objects import Objects
 from ledger.problems import Problems
 from ledger.revoked_since import REPRODUCES, revoked_since, told
 from ledger.tree import prefix_roots

@@ -17,7 +17,7 @@ from contracts.channel import fingerprint
 from contracts.digest import blake3_digest, sha256_digest
 from contracts.refusals import CellFault, RefusedSide
 from ledger import home as homes
-from ledger import objects as names
+from ledger import object_names as names
 from ledger.events import (
     AcquisitionEvent,
     AuditEvent,

@@ -27,7 +27,7 @@ from ledger.bundle_verify import Checked, verify
 from ledger.event_types import RevocationEvent
 from ledger.keys import PublicKey, SigningKey
 from ledger.notes import TreeHead
-from ledger.objects import list_name
+from ledger.object_names import list_name
 from ledger.reading import reading
 from ledger.records import log_record
 from ledger.snapshot import Snapshot

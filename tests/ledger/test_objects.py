@@ -11,7 +11,7 @@ import pytest
 
 from contracts.digest import blake3_digest, sha256_digest
 from contracts.errors import MalformedError, StorageError, TamperError
-from ledger import objects as names
+from ledger import object_names as names
 from ledger.objects import Objects
 
 DATA = b"entries" * 1000

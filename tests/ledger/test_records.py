@@ -16,7 +16,7 @@ from ledger.event_types import AuditEvent, RevocationEvent
 from ledger.events import decode
 from ledger.index import Index
 from ledger.keys import SigningKey
-from ledger.objects import record_name
+from ledger.object_names import record_name
 from ledger.records import log_record
 from ledger.statement import AUDIT, PAYLOAD_TYPE, Statement, Subject, parse
 from tests.ledger.homes import Place, new_place

@@ -12,7 +12,7 @@ import pytest
 from contracts.digest import blake3_digest
 from contracts.errors import StorageError, TamperError, VerificationError
 from ledger import heads, lock, log, pin, publish
-from ledger import objects as names
+from ledger import object_names as names
 from ledger.events import AcquisitionEvent
 from ledger.index import Index
 from ledger.repair import Repair, repair

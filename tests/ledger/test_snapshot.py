@@ -27,7 +27,7 @@ from ledger.ingest import ingest
 from ledger.inventory import Runs, take
 from ledger.keys import SigningKey
 from ledger.matching import Matcher
-from ledger.objects import refusal_index_name
+from ledger.object_names import refusal_index_name
 from ledger.ranges import RangeReader, Trajectories, cut
 from ledger.refusals import encode_index
 from ledger.revocations import revoke_acquisition

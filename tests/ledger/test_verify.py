@@ -24,7 +24,7 @@ from ledger.index import Index
 from ledger.ingest import ingest
 from ledger.keys import SigningKey, key_id
 from ledger.notes import TreeHead, sign_head
-from ledger.objects import record_name
+from ledger.object_names import record_name
 from ledger.problems import LISTED, Problems
 from ledger.records import log_record
 from ledger.revocations import revoke_acquisition

@@ -17,7 +17,7 @@ from ledger.event_types import AcquisitionEvent, Event, ScopeRows, SegmentEvent
 from ledger.index import Index
 from ledger.ingest import ingest
 from ledger.ingest_store import segment_event
-from ledger.objects import rows_name
+from ledger.object_names import rows_name
 from ledger.problems import Problem
 from ledger.segment_reader import SegmentReader
 from ledger.verify import verify
