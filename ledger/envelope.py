@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.canonical import canonical
 from contracts.canonical import parse as parse_json
 from contracts.errors import MalformedError, SignatureError, UnknownKeyError
-from ledger.keys import PublicKey, SigningKey, key_id
+from ledger.keys import Signing, Verifying, key_id
 
 MAX_ENVELOPE = 64 * 1024 * 1024
 MAX_SIGNATURES = 64
@@ -53,7 +53,7 @@ def pae(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(encoded), encoded, len(payload), payload)
 
 
-def sign(payload: bytes, payload_type: str, keys: Sequence[SigningKey]) -> Envelope:
+def sign(payload: bytes, payload_type: str, keys: Sequence[Signing]) -> Envelope:
     """An envelope signed by every key, in their order, each under its `key_id`."""
     message = pae(payload_type, payload)
     return Envelope(
@@ -66,7 +66,11 @@ def parse(data: bytes) -> Envelope:
 
     Members the protocol does not know are ignored, as it asks for.
     """
-    fields = parse_json(data, limit=MAX_ENVELOPE)
+    return of_json(parse_json(data, limit=MAX_ENVELOPE))
+
+
+def of_json(fields: object) -> Envelope:
+    """The envelope in a JSON value, as it stands in files of other formats."""
     if not isinstance(fields, dict):
         raise MalformedError("not an envelope", expected="a json object")
     payload_type, signatures = _text(fields, "payloadType"), fields.get("signatures")
@@ -77,7 +81,7 @@ def parse(data: bytes) -> Envelope:
     return Envelope(payload_type, _decode(_text(fields, "payload")), tuple(map(_signature, signatures)))
 
 
-def verify(envelope: Envelope, keys: Iterable[PublicKey], threshold: int = 1) -> bytes:
+def verify(envelope: Envelope, keys: Iterable[Verifying], threshold: int = 1) -> bytes:
     """The payload, once at least `threshold` different keys of `keys` have signed it.
 
     SignatureError: a signature that names a trusted key, or names none, matches no bytes of ours.
@@ -105,7 +109,7 @@ def verify(envelope: Envelope, keys: Iterable[PublicKey], threshold: int = 1) ->
     )
 
 
-def _signer(signature: EnvelopeSignature, trusted: dict[str, PublicKey], message: bytes) -> str | None:
+def _signer(signature: EnvelopeSignature, trusted: dict[str, Verifying], message: bytes) -> str | None:
     """The id of the trusted key a signature verifies under; the named one is tried first."""
     hinted = [signature.keyid] if signature.keyid in trusted else []
     for name in [*hinted, *(other for other in trusted if other not in hinted)]:
@@ -125,7 +129,7 @@ def _signature(value: object) -> EnvelopeSignature:
     return EnvelopeSignature(_decode(_text(value, "sig")), keyid or None)
 
 
-def _text(fields: dict[str, object], key: str) -> str:
+def _text(fields: Mapping[str, object], key: str) -> str:
     value = fields.get(key)
     if not isinstance(value, str):
         raise MalformedError(f"envelope member {key} is not text", got=type(value).__name__)

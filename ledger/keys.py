@@ -11,6 +11,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
@@ -26,6 +27,31 @@ MAX_PEM = 64 * 1024
 _EXPECTED = "an ed25519 key as pkcs #8 pem"
 
 
+class Verifying(Protocol):
+    """A public key of whatever type: what it is, and whether a signature is by it."""
+
+    def to_der(self) -> bytes:
+        """The SubjectPublicKeyInfo in DER."""
+        ...
+
+    def verify(self, signature: bytes, data: bytes) -> None:
+        """Return when `signature` is this key's over `data`; SignatureError otherwise."""
+        ...
+
+
+class Signing(Protocol):
+    """A private key of whatever type."""
+
+    @property
+    def public(self) -> Verifying:
+        """Its public part."""
+        ...
+
+    def sign(self, data: bytes) -> bytes:
+        """A signature over `data`."""
+        ...
+
+
 @dataclass(frozen=True)
 class PublicKey:
     """An Ed25519 public key; `raw` is its 32 bytes (RFC 8032)."""
@@ -38,7 +64,7 @@ class PublicKey:
         if isinstance(source, str) and is_vkey(source):
             return cls(parse_vkey(source).public)
         path = Path(str(source).removeprefix("file:")).expanduser()
-        return cls.from_pem(_read(path, private=False), where=str(path))
+        return cls.from_pem(read_pem(path, private=False), where=str(path))
 
     @classmethod
     def from_pem(cls, pem: bytes, *, where: str | None = None) -> PublicKey:
@@ -50,7 +76,7 @@ class PublicKey:
                 "not a public key", code="key", expected="an ed25519 public key as pem", where=where
             ) from error
         if not isinstance(key, Ed25519PublicKey):
-            raise _wrong_type(key, where)
+            raise wrong_type(key, where)
         return cls(key.public_bytes_raw())
 
     def verify(self, signature: bytes, data: bytes) -> None:
@@ -94,17 +120,8 @@ class SigningKey:
         StorageError: no such file, or others may read it. UsageError: not an Ed25519 key, a variable
         that is not set, a password missing or wrong.
         """
-        text = str(uri)
-        if text.startswith("env:"):
-            variable = text.removeprefix("env:")
-            pem = os.environ.get(variable, "").encode("utf-8", "surrogateescape")
-            if not pem:
-                raise UsageError(
-                    f"environment variable {variable} is not set", code="key", expected=_EXPECTED
-                )
-            return cls(_private(pem, f"env:{variable}"))
-        path = Path(text.removeprefix("file:")).expanduser()
-        return cls(_private(_read(path, private=True), str(path)))
+        key, where = load_private(uri, _EXPECTED)
+        return cls(_seed(key, where))
 
     @property
     def public(self) -> PublicKey:
@@ -137,7 +154,7 @@ class SigningKey:
             durable.sync(path.parent)
 
 
-def key_id(public: PublicKey) -> str:
+def key_id(public: Verifying) -> str:
     """The identifier of a key in envelopes: hex SHA-256 of its DER SubjectPublicKeyInfo."""
     return hashlib.sha256(public.to_der()).hexdigest()
 
@@ -153,13 +170,30 @@ def _password() -> bytes | None:
     return os.environ.get(PASSWORD_VARIABLE, "").encode("utf-8", "surrogateescape") or None
 
 
-def _private(pem: bytes, where: str) -> bytes:
+def load_private(uri: str | Path, expected: str) -> tuple[object, str]:
+    """The private key of any type that a URI names, and where it came from.
+
+    StorageError: no such file, or others may read it. UsageError: a variable that is not set, no private key
+    in PEM, a password missing or wrong.
+    """
+    text = str(uri)
+    if text.startswith("env:"):
+        variable = text.removeprefix("env:")
+        pem = os.environ.get(variable, "").encode("utf-8", "surrogateescape")
+        if not pem:
+            raise UsageError(f"environment variable {variable} is not set", code="key", expected=expected)
+        return _private(pem, text, expected), text
+    path = Path(text.removeprefix("file:")).expanduser()
+    return _private(read_pem(path, private=True), str(path), expected), str(path)
+
+
+def _private(pem: bytes, where: str, expected: str) -> object:
     password = _password()
     try:
-        key = serialization.load_pem_private_key(pem, password)
+        return serialization.load_pem_private_key(pem, password)
     except TypeError as error:  # a password for a plain key, or none for an encrypted one
         if password is not None:
-            return _plain(pem, where)
+            return _plain(pem, where, expected)
         raise UsageError(
             "the key is encrypted", code="key-password", where=where, next_step=f"set {PASSWORD_VARIABLE}"
         ) from error
@@ -168,30 +202,30 @@ def _private(pem: bytes, where: str) -> bytes:
             raise UsageError(
                 f"{PASSWORD_VARIABLE} does not open the key", code="key-password", where=where
             ) from error
-        raise UsageError("not a private key", code="key", expected=_EXPECTED, where=where) from error
-    return _seed(key, where)
+        raise UsageError("not a private key", code="key", expected=expected, where=where) from error
 
 
-def _plain(pem: bytes, where: str) -> bytes:
+def _plain(pem: bytes, where: str, expected: str) -> object:
     """A key without password, though one is set for others."""
     try:
-        return _seed(serialization.load_pem_private_key(pem, None), where)
+        return serialization.load_pem_private_key(pem, None)
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
-        raise UsageError("not a private key", code="key", expected=_EXPECTED, where=where) from error
+        raise UsageError("not a private key", code="key", expected=expected, where=where) from error
 
 
 def _seed(key: object, where: str) -> bytes:
     if not isinstance(key, Ed25519PrivateKey):
-        raise _wrong_type(key, where)
+        raise wrong_type(key, where)
     return key.private_bytes_raw()
 
 
-def _wrong_type(key: object, where: str | None) -> UsageError:
+def wrong_type(key: object, where: str | None, expected: str = "ed25519") -> UsageError:
+    """The refusal of a key of another type."""
     kind = type(key).__name__.removesuffix("PrivateKey").removesuffix("PublicKey").lower()
-    return UsageError("a key of the wrong type", code="key-type", expected="ed25519", got=kind, where=where)
+    return UsageError("a key of the wrong type", code="key-type", expected=expected, got=kind, where=where)
 
 
-def _read(path: Path, *, private: bool) -> bytes:
+def read_pem(path: Path, *, private: bool) -> bytes:
     """The bytes of a key file; a private one must be readable by its owner only."""
     try:
         with path.open("rb") as file:
