@@ -7,7 +7,7 @@ A fault in any row refuses the call, so the table is empty unless there are no f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -71,7 +71,8 @@ class RowResult:
 
     `table` has the schema IN_FLIGHT: label dictionaries without repeats, key text sorted by UTF-8 bytes,
     the channel as its fingerprint, `source_file` an index into the files and `source_row` 1-based. `rows`
-    counts what was read. `missing_digests` names, for a digest column some scored rows lack, the files.
+    counts what was read. `missing_digests` names, for a digest column some scored rows lack, the files;
+    `given_digests` those in which scored rows have it. `names` are the labels that must not look alike.
     """
 
     table: pa.Table
@@ -79,6 +80,26 @@ class RowResult:
     rows: int
     ignored: tuple[str, ...]
     missing_digests: Mapping[str, tuple[str, ...]]
+    given_digests: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, pa.Array]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What a judgement must know of the other rows of a call that is judged table by table.
+
+    `alike` has, by column, the labels that look like another one anywhere in the call, each with that
+    other; `given` has, by digest column, the files that have it in other scored rows.
+    """
+
+    alike: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    given: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.alike or self.given)
+
+
+NOTHING_ELSE = Elsewhere()
 
 
 def canonicalise(
@@ -87,19 +108,21 @@ def canonicalise(
     *,
     default_channel: str | None = None,
     default_acquisition: str | None = None,
+    elsewhere: Elsewhere = NOTHING_ELSE,
 ) -> RowResult:
     """Judge every row of the files of one call. A default stands for a column a file does not have."""
     defaults = {"channel": default_channel, "acquisition_id": default_acquisition}
     rows = gather(files, {name: value for name, value in defaults.items() if value is not None})
-    return _Judgement(rows, book).result()
+    return _Judgement(rows, book, elsewhere).result()
 
 
 class _Judgement:
     """One call's rows on their way through the rules."""
 
-    def __init__(self, rows: RawRows, book: ChannelBook) -> None:
+    def __init__(self, rows: RawRows, book: ChannelBook, elsewhere: Elsewhere) -> None:
         self.rows = rows
         self.book = book
+        self.elsewhere = elsewhere
         self.findings = Findings()
         self.faults = RowFaults(rows, self.findings)
 
@@ -107,14 +130,16 @@ class _Judgement:
         self._types()
         self._labels()
         self._numbers()
-        missing = {name: self._presence(name) for name in self.digests}
+        presence = {name: self._presence(name) for name in self.digests}
         clean = self.findings.total == 0
         return RowResult(
             table=self._table() if clean else IN_FLIGHT.empty_table(),
             findings=self.findings,
             rows=self.rows.count,
             ignored=tuple(dict.fromkeys(name for file in self.rows.files for name in file.ignored)),
-            missing_digests={name: lacking for name, lacking in missing.items() if lacking},
+            missing_digests={name: lacking for name, (lacking, _) in presence.items() if lacking},
+            given_digests={name: given for name, (_, given) in presence.items() if given},
+            names={name: self.rows.text[name].values for name in _NAMED},
         )
 
     def _types(self) -> None:
@@ -141,7 +166,11 @@ class _Judgement:
                         self.faults.labels(failure.check, name, labels, here)
                 start = stop
         for name in _NAMED:
-            if alike := twins(self.rows.text[name].values):
+            values = self.rows.text[name].values
+            alike = twins(values)
+            if known := self.elsewhere.alike.get(name):
+                alike = {i: known[text] for i, text in enumerate(values.to_pylist()) if text in known}
+            if alike:
                 self._twins(name, self.rows.text[name], alike)
 
     def _twins(self, name: str, labels: Labels, alike: Mapping[int, str]) -> None:
@@ -241,13 +270,13 @@ class _Judgement:
             }
         )
 
-    def _presence(self, name: str) -> tuple[str, ...]:
-        """The files in whose scored rows a digest is missing; one that has it in some rows only is refused.
+    def _presence(self, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The files whose scored rows lack a digest, and those whose rows have it; one with both is refused.
 
         The view's digest is asked of rows whose channel shows a view, the response's of none.
         """
         if name == "response_hash":
-            return ()
+            return (), ()
         labels, bad = self.digests[name]
         asked = self.scored
         code = "missing-digest"
@@ -256,17 +285,19 @@ class _Judgement:
             asked = asked & (self._by_channel(shows, False) == 1)
             code = "view-hash-missing"
         lacking = asked & ~labels.present & ~bad
-        files = []
+        without, given = [], []
         for index, file in enumerate(self.rows.files):
             here = slice(int(self.rows.starts[index]), int(self.rows.starts[index + 1]))
-            absent = np.flatnonzero(lacking[here])
+            absent, wanted = np.flatnonzero(lacking[here]), int(asked[here].sum())
+            if len(absent) < wanted:
+                given.append(file.name)
             if not len(absent):
                 continue
-            if len(absent) == int(asked[here].sum()):
-                files.append(file.name)
+            if len(absent) == wanted and file.name not in self.elsewhere.given.get(name, ()):
+                without.append(file.name)
             else:
                 self.faults.each(code, name, absent + here.start)
-        return tuple(files)
+        return tuple(without), tuple(given)
 
     def _table(self) -> pa.Table:
         rows = self.rows

@@ -94,7 +94,7 @@ def result(rows: Sequence[Mapping[str, Any]], shuffled: int | None = None) -> Ro
         plain = kind.value_type if pa.types.is_dictionary(kind) else kind
         values = pa.array([row.get(name) for row in numbered], plain)
         columns.append(values.dictionary_encode() if pa.types.is_dictionary(kind) else values)
-    return RowResult(pa.table(columns, schema=IN_FLIGHT), Findings(), len(rows), (), {})
+    return RowResult(pa.table(columns, schema=IN_FLIGHT), Findings(), len(rows), (), {}, {}, {})
 
 
 def entries(rows: Sequence[Mapping[str, Any]]) -> pa.Table:

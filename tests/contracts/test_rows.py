@@ -434,15 +434,17 @@ print(judged(row(energy=float("nan"), step=-1, candidate=" ")).findings.by_code)
 """
 
 
-def test_no_environment_variable_switches_the_contract_off() -> None:
+def test_no_environment_variable_switches_the_contract_off(tmp_path: Path) -> None:
+    script = tmp_path / "switched_off.py"  # a file, since pyspark takes a program without one for doctests
+    script.write_text(SWITCHED_OFF)
     env = {
         "PANDERA_VALIDATION_ENABLED": "False",
         "PANDERA_VALIDATION_DEPTH": "SCHEMA_ONLY",
         "PANDERA_USE_NARWHALS_BACKEND": "True",
     }
     done = subprocess.run(
-        [sys.executable, "-c", SWITCHED_OFF],
-        env={**os.environ, **env},
+        [sys.executable, str(script)],
+        env={**os.environ, **env, "PYTHONPATH": str(Path(__file__).parents[2])},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
