@@ -28,6 +28,13 @@ def init(
     folder: Annotated[Path | None, typer.Argument(help="Where .ledger is made (default: here).")] = None,
     origin: Annotated[str | None, typer.Option(help="The log's name in every signed head.")] = None,
     key: KeyOption = None,
+    catalog: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Keep the catalog on a server: postgresql://[USER@]HOST/DATABASE[?schema=NAME]",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a ledger here, and a signing key outside it."""
@@ -40,7 +47,7 @@ def init(
     if folder is not None and named:
         raise UsageError("a folder and --home both say where the home is", next_step="give one of them")
     path = Path(named) if named else (folder or Path.cwd()) / homes.FOLDER
-    made = homes.init(path, origin, key)
+    made = homes.init(path, origin, key, catalog=catalog)
     with Index.open(made) as index:
         head = index.head()
     place = key or str(homes.key_path(made.origin))
@@ -50,12 +57,15 @@ def init(
                 "home": str(made.path),
                 "origin": made.origin,
                 "key": place,
+                "catalog": made.catalog_url,
                 "size": head.size,
                 "root": head.root,
             }
         )
         return
     render.say(f"ledger {made.origin} in {made.path}")
+    if catalog is not None:
+        render.say(f"catalog: {made.catalog_url}")
     render.say(f"signing key: {place} (keep a copy; the home does not hold it)")
     render.say("next: ledger channel add CHANNEL.toml")
 

@@ -7,15 +7,17 @@ back to an older head by a comparison. Readers use `ledger.index`, which does no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlmodel import Field, Session, SQLModel
 
-from contracts.errors import StorageError
-from ledger.catalog_file import REBUILD, catalog_error, wrong_revision
+from contracts.errors import LedgerError, StorageError
+from ledger.catalog_file import REBUILD, wrong_revision
+from ledger.connection import Place, failure
 from ledger.derive import Rows
 from migrations import runner
 from migrations.engine import engine, sqlite_url
@@ -27,7 +29,7 @@ BATCH = 5000
 class Event(SQLModel, table=True):
     """One leaf of the log."""
 
-    leaf_index: int = Field(primary_key=True)
+    leaf_index: int = Field(primary_key=True, sa_type=sa.BigInteger)
     leaf_hash: bytes
     type: str
     time: str
@@ -37,7 +39,7 @@ class Event(SQLModel, table=True):
 class Head(SQLModel, table=True):
     """A signed head: the root over the first `size` events, and the note that says so."""
 
-    size: int = Field(primary_key=True)
+    size: int = Field(primary_key=True, sa_type=sa.BigInteger)
     root: bytes
     note: bytes
 
@@ -45,7 +47,7 @@ class Head(SQLModel, table=True):
 class Derived(SQLModel):
     """The leaf index of the event that made a row."""
 
-    event: int = Field(primary_key=True, foreign_key="event.leaf_index")
+    event: int = Field(primary_key=True, foreign_key="event.leaf_index", sa_type=sa.BigInteger)
 
 
 class StoredRows(Derived):
@@ -53,9 +55,9 @@ class StoredRows(Derived):
 
     schema_id: str
     file: str
-    size: int
+    size: int = Field(sa_type=sa.BigInteger)
     root: str
-    rows: int
+    rows: int = Field(sa_type=sa.BigInteger)
     leaves: str
     rows_file: str
 
@@ -86,10 +88,10 @@ class Segment(StoredRows, table=True):
     channels: str
     acquisitions: str
     first_trajectory: str
-    first_step: int
+    first_step: int = Field(sa_type=sa.BigInteger)
     last_trajectory: str
-    last_step: int
-    trajectories: int
+    last_step: int = Field(sa_type=sa.BigInteger)
+    trajectories: int = Field(sa_type=sa.BigInteger)
 
 
 class SegmentScope(Derived, table=True):
@@ -99,13 +101,13 @@ class SegmentScope(Derived, table=True):
     ordinal: int = Field(primary_key=True)
     channel: str | None
     acquisition: str
-    rows: int
+    rows: int = Field(sa_type=sa.BigInteger)
 
 
 class Refusal(StoredRows, table=True):
     """The rows of refused sides."""
 
-    sides: int
+    sides: int = Field(sa_type=sa.BigInteger)
     side_index: str
     sources: str
 
@@ -116,17 +118,17 @@ class RefusedSide(Derived, table=True):
     __tablename__ = "refused_side"
     ordinal: int = Field(primary_key=True)
     trajectory_id: str
-    step: int
+    step: int = Field(sa_type=sa.BigInteger)
     view_source: str
     channel: str
     acquisition_id: str
     reason: str
     faults: str
-    rows: int
-    absent: int
-    duplicated: int
-    failed: int
-    unknown: int
+    rows: int = Field(sa_type=sa.BigInteger)
+    absent: int = Field(sa_type=sa.BigInteger)
+    duplicated: int = Field(sa_type=sa.BigInteger)
+    failed: int = Field(sa_type=sa.BigInteger)
+    unknown: int = Field(sa_type=sa.BigInteger)
     digest: str
     step_kind: str | None
     target: str | None
@@ -197,53 +199,95 @@ class Plan(Derived, table=True):
 
 
 @contextmanager
-def writing(path: Path, wait: float = 5.0) -> Iterator[Session]:
+def writing(place: Place, wait: float = 5.0) -> Iterator[Session]:
     """One transaction that holds the catalog's write lock from its start; committed when the block ends.
 
     An older catalog is migrated first. Anything raised inside rolls everything back.
     """
-    if not path.is_file():
-        raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
-    made = engine(sqlite_url(str(path)), wait)
+    made = _engine(place, wait)
     try:
-        with made.connect() as connection:
-            revision = runner.current(connection)
-        if revision not in REVISIONS:
-            raise wrong_revision(revision, path)
+        revision = _revision(made, place)
         if revision != LATEST:
-            runner.upgrade(sqlite_url(str(path)))
+            runner.upgrade(made, None if isinstance(place, Path) else partial(_enter, place, wait))
         with Session(made) as session, session.begin():
-            session.connection()
+            _enter(place, wait, session.connection())
             yield session
     except sa.exc.DBAPIError as error:
-        raise catalog_error(error.orig, path) from error
+        raise failure(error.orig, place) from error
     finally:
         made.dispose()
 
 
-def migrate(path: Path, wait: float = 5.0) -> bool:
+def migrate(place: Place, wait: float = 5.0) -> bool:
     """Plays an unfinished transaction back and brings an older catalog to this form; whether it was older."""
-    if not path.is_file():
-        raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
-    made = engine(sqlite_url(str(path)), wait)
+    made = _engine(place, wait)
     try:
-        with made.connect() as connection:
-            before = runner.current(connection)
+        before = _revision(made, place)
     except sa.exc.DBAPIError as error:
-        raise catalog_error(error.orig, path) from error
+        raise failure(error.orig, place) from error
     finally:
         made.dispose()
-    with writing(path, wait):
+    with writing(place, wait):
         pass
     return before != LATEST
 
 
-def create(path: Path) -> None:
-    """A new, empty catalog file."""
+def create(place: Place) -> None:
+    """A new, empty catalog: a file, or tables in a schema that is new or empty."""
+    made = sqlite(place) if isinstance(place, Path) else _engine(place, 5.0)
     try:
-        runner.upgrade(sqlite_url(str(path)))
+        if isinstance(place, Path):
+            runner.upgrade(made)
+        else:
+            from ledger import server_schema
+
+            runner.upgrade(made, partial(server_schema.prepare, place))
     except sa.exc.DBAPIError as error:
-        raise catalog_error(error.orig, path) from error
+        raise failure(error.orig, place) from error
+    finally:
+        made.dispose()
+
+
+def discard(place: Place) -> None:
+    """Takes the tables of a home that did not come about off their server; a file goes with its home."""
+    if not isinstance(place, Path):
+        from ledger import server_schema
+
+        with suppress(LedgerError):  # what stopped the home is what to tell
+            server_schema.drop(place)
+
+
+def sqlite(path: Path, wait: float = 5.0) -> sa.Engine:
+    """An engine over a catalog file."""
+    return engine(sqlite_url(str(path)), wait)
+
+
+def _engine(place: Place, wait: float) -> sa.Engine:
+    """An engine over a catalog that is there."""
+    if not isinstance(place, Path):
+        from ledger import server_schema
+
+        return server_schema.engine(place, wait)
+    if not place.is_file():
+        raise StorageError("the catalog is missing", code="missing-file", where=place, next_step=REBUILD)
+    return sqlite(place, wait)
+
+
+def _revision(made: sa.Engine, place: Place) -> str:
+    """The revision a catalog stands at, one that this version knows."""
+    with made.connect() as connection:
+        revision = runner.current(connection)
+    if revision is None or revision not in REVISIONS:
+        raise wrong_revision(revision, place)
+    return revision
+
+
+def _enter(place: Place, wait: float, connection: sa.Connection) -> None:
+    """Takes the write lock on a server; a transaction on a file has it since it began."""
+    if not isinstance(place, Path):
+        from ledger import server_lock
+
+        server_lock.enter(connection, place, wait)
 
 
 def append(session: Session, rows: Rows) -> None:

@@ -11,6 +11,7 @@ import sqlite3
 from pathlib import Path
 
 from contracts.errors import LedgerError, StorageError, TamperError
+from ledger.server import Server
 from migrations.revisions import LATEST, REVISIONS
 
 REBUILD = "run `ledger rebuild` to make it again from the log and the objects"
@@ -71,19 +72,29 @@ def open_readonly(path: Path, wait: float = 5.0) -> sqlite3.Connection:
     return connection
 
 
-def wrong_revision(revision: str | None, path: Path) -> LedgerError:
+def wrong_revision(revision: str | None, path: Path | Server) -> LedgerError:
     """Why a catalog at another revision is not read: a newer one, or one a writer has to migrate first."""
     if revision in REVISIONS:
         return StorageError(
             "the catalog is of an older form", code="old-catalog", where=path, expected=f"revision {LATEST}",
             got=f"revision {revision}", next_step="run `ledger repair` to migrate it",
         )  # fmt: skip
+    if revision is None and isinstance(path, Server):
+        return missing(path)
     if revision is None:
         return TamperError("not a catalog", kind="catalog", where=path, next_step=REBUILD)
     return StorageError(
         "the catalog was written by a newer version of this program", code="newer-catalog", where=path,
         expected=f"revision {LATEST} or older", got=f"revision {revision[:40]}",
         next_step="install that version (pip install --upgrade evaluator-ledger)",
+    )  # fmt: skip
+
+
+def missing(place: Server) -> LedgerError:
+    """There is no catalog in that schema."""
+    return StorageError(
+        f"the catalog is missing: no tables in schema {place.schema}", code="missing-file", where=place,
+        next_step=REBUILD,
     )  # fmt: skip
 
 

@@ -14,13 +14,14 @@ import secrets
 import shutil
 import tomllib
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contracts.errors import StorageError, UsageError
-from ledger import durable, pin
+from ledger import durable, pin, server
 from ledger.objects import Objects
+from ledger.server import Server
 from ledger.vkey import is_name
 
 if TYPE_CHECKING:
@@ -49,9 +50,17 @@ class Home:
     objects_url: str = OBJECTS_URL
 
     @property
-    def catalog(self) -> Path:
-        """The catalog's file."""
+    def catalog(self) -> Path | Server:
+        """The catalog's file, or its schema on a server."""
+        if server.is_url(self.catalog_url):
+            return server.parse(self.catalog_url, self.path / SETTINGS)
         return self._inside(self.catalog_url, "sqlite", "catalog")
+
+    @property
+    def catalog_name(self) -> str:
+        """What the catalog is called where a place in the home is meant."""
+        place = self.catalog
+        return place.name if isinstance(place, Path) else "catalog"
 
     @property
     def objects(self) -> Objects:
@@ -137,11 +146,14 @@ def signing_key(home: Home, uri: str | None = None) -> SigningKey:
     return SigningKey.load(_outside(home.path, str(path)))
 
 
-def init(path: Path, origin: str | None = None, key_uri: str | None = None) -> Home:
+def init(
+    path: Path, origin: str | None = None, key_uri: str | None = None, *, catalog: str | None = None
+) -> Home:
     """Makes a home, its key and its first signed head, or nothing at all.
 
     The home is built beside `path` and renamed; the key (unless `key_uri` names one) is made outside it
     and never over another; the pin comes last. UsageError where a home or anything else already stands.
+    `catalog` is the URL of a server, see `ledger.server`; without it the catalog is a file in the home.
     """
     from ledger.keys import SigningKey
 
@@ -154,8 +166,11 @@ def init(path: Path, origin: str | None = None, key_uri: str | None = None) -> H
             f"another home is called {name}", code="origin-taken", where="--origin",
             next_step="choose another origin: two homes never share a pin",
         )  # fmt: skip
+    wanted = Home(path, name)
+    if catalog is not None:
+        wanted = replace(wanted, catalog_url=server.parse(catalog, "--catalog", name).url)
     if key_uri:
-        return _make(path, name, key)
+        return _make(wanted, key)
     place = key_path(name)
     _outside(path, str(place))
     if place.exists():
@@ -166,7 +181,7 @@ def init(path: Path, origin: str | None = None, key_uri: str | None = None) -> H
     key.save(place)
     durable.crash_point("key-saved")
     try:
-        return _make(path, name, key)
+        return _make(wanted, key)
     except BaseException:
         if not (path / SETTINGS).is_file():
             place.unlink(missing_ok=True)
@@ -183,21 +198,21 @@ def check_origin(origin: str, where: str) -> str:
     return origin
 
 
-def _make(path: Path, origin: str, key: SigningKey) -> Home:
+def _make(wanted: Home, key: SigningKey) -> Home:
     """Builds the home beside its place and renames it there, whole."""
     from ledger import log
 
+    path = wanted.path
     with durable.storage("making the home", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         building = path.with_name(f"{path.name}.new-{secrets.token_hex(4)}")
         building.mkdir()
     try:
-        home = Home(building, origin)
+        home = replace(wanted, path=building)
         with durable.storage("making the home", path):
             durable.create(building / SETTINGS, _settings(home))
             home.objects.staging()
-        head = log.begin(home, key)
-        with durable.storage("making the home", path):
+        with log.begin(home, key) as head, durable.storage("making the home", path):
             durable.sync(building)
             durable.crash_point("home-built")
             _refuse_taken(path)
@@ -206,7 +221,7 @@ def _make(path: Path, origin: str, key: SigningKey) -> Home:
         shutil.rmtree(building, ignore_errors=True)
     durable.crash_point("home-named")
     pin.store(head)
-    return Home(path, origin)
+    return wanted
 
 
 def _settings(home: Home) -> bytes:

@@ -1,4 +1,4 @@
-"""The read side of the catalog: plain SQL over the standard library, at the newest head or an older one.
+"""The read side of the catalog: plain SQL that both databases understand, at the newest head or an older one.
 
 `at=SIZE` shows the catalog as it was when a head of that size was signed; UsageError when none was.
 Nothing here checks a signature: see `ledger.heads`. Queries are short, so a reader never keeps a writer
@@ -14,7 +14,9 @@ from typing import Any
 
 from contracts.channel import Channel, ChannelBook
 from contracts.errors import TamperError, UsageError
-from ledger.catalog_file import REBUILD, catalog_error, open_readonly
+from ledger import guards
+from ledger.catalog_file import REBUILD
+from ledger.connection import Place, Result, failure, open_readonly
 from ledger.derive import Row
 from ledger.event_types import ScopeRows
 from ledger.home import Home
@@ -36,7 +38,7 @@ from ledger.index_rows import (
     read_spec,
 )
 from ledger.refusals import RefusedRow
-from migrations.append_only import TABLES, triggers
+from migrations.append_only import TABLES
 
 __all__ = [
     "AcquisitionRow",
@@ -70,9 +72,9 @@ _REFUSED = (
 class Index:
     """An open catalog; `size` is that of its newest head at the moment of opening."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._connection = open_readonly(path)
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._connection = open_readonly(place)
         try:
             self.size = self.head().size
         except BaseException:
@@ -85,7 +87,7 @@ class Index:
         return cls(home.catalog)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Lets go of the catalog."""
         self._connection.close()
 
     def __enter__(self) -> Index:
@@ -100,7 +102,7 @@ class Index:
             found = self._rows("SELECT size, root, note FROM head ORDER BY size DESC LIMIT 1")
             if not found:
                 raise TamperError(
-                    "the catalog has no head", kind="catalog", where=self.path, next_step=REBUILD
+                    "the catalog has no head", kind="catalog", where=self.place, next_step=REBUILD
                 )
         else:
             found = self._rows("SELECT size, root, note FROM head WHERE size = ?", at)
@@ -292,13 +294,11 @@ class Index:
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def wrong_triggers(self) -> tuple[tuple[str, str], ...]:
-        """Triggers that are not as a migration made them, each with what is wrong; foreign ones too."""
-        found = dict(self._rows("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
-        wanted = {name: sql for table in TABLES for name, sql in triggers(table).items()}
-        lost = ((name, "an append-only trigger is missing or changed") for name in wanted)
-        foreign = ((name, "a trigger that is not the catalog's own") for name in found.keys() - wanted.keys())
-        return (*(pair for pair in lost if found.get(pair[0]) != wanted[pair[0]]), *sorted(foreign))
+    def wrong_guards(self) -> tuple[tuple[str, str], ...]:
+        """What keeps rows from being changed and is not as a migration made it: its name, what is wrong."""
+        if isinstance(self.place, Path):
+            return guards.wrong_in_file(self._connection)
+        return guards.wrong_on_server(self._connection)
 
     def _limit(self, at: int | None) -> int:
         return self.size if at is None else self.head(at).size
@@ -337,10 +337,10 @@ class Index:
         try:
             return cursor.fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise catalog_error(error, self.path) from error
+            raise failure(error, self.place) from error
 
-    def _execute(self, statement: str, values: Sequence[object]) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: Sequence[object]) -> Result:
         try:
             return self._connection.execute(statement, tuple(values))
         except sqlite3.Error as error:
-            raise catalog_error(error, self.path) from error
+            raise failure(error, self.place) from error

@@ -7,8 +7,8 @@ are published and the pin moves; whatever a crash leaves undone of that, the nex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from contracts.digest import blake3_digest
@@ -23,6 +23,7 @@ from ledger.notes import TreeHead, sign_head
 from ledger.object_names import list_name
 from ledger.objects import Objects
 from ledger.pin import Pin
+from ledger.server import Server
 from ledger.trust import HEAD, Trust
 from ledger.vkey import VerifierKey
 
@@ -93,29 +94,41 @@ def commit(
     return Commit(head.head.size, first, "sha256:" + head.head.root.hex(), note, warnings)
 
 
-def begin(home: Home, key: SigningKey) -> Pin:
-    """The first event and head of a new home: the key that signs it. Returns what to pin."""
+@contextmanager
+def begin(home: Home, key: SigningKey) -> Iterator[Pin]:
+    """The catalog of a new home with its first event and head: the key that signs it. Gives what to pin.
+
+    A catalog on a server is taken away again when the rest of the home does not come about.
+    """
     vkey = VerifierKey(home.origin, key.public.raw)
     rows, leaves = _rows(home.objects, [KeyEvent(HEAD, str(vkey))], [])
     note = _signed(home.origin, leaves, key, rows)
     catalog.create(home.catalog)
-    with catalog.writing(home.catalog) as session:
-        catalog.append(session, derive.joined(rows))
-    head = Pin(home.origin, str(vkey), note)
-    with Index.open(home) as index:
-        publish.publish(home.objects, index, head)
-    seal.write(home)
-    return head
+    try:
+        with catalog.writing(home.catalog) as session:
+            catalog.append(session, derive.joined(rows))
+        head = Pin(home.origin, str(vkey), note)
+        with Index.open(home) as index:
+            publish.publish(home.objects, index, head)
+        seal.write(home)
+        yield head
+    except BaseException:
+        catalog.discard(home.catalog)
+        raise
 
 
 def writer(home: Home, wait: float = lock.WAIT) -> ExitStack:
-    """Keeps out every other writer of this home, and of copies of it that share its pin."""
+    """Keeps out every other writer of this home, of copies that share its pin, and of a server's catalog."""
     with ExitStack() as stack:
         stack.enter_context(lock.hold(home.path / LOCK_FILE, wait))
         shared = pin.config_file(home.origin, ".lock")
         with durable.storage("locking the pin", shared):
             shared.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         stack.enter_context(lock.hold(shared, wait))
+        if isinstance(home.catalog, Server):
+            from ledger import server_lock
+
+            stack.enter_context(server_lock.hold(home.catalog, wait))
         return stack.pop_all()
 
 

@@ -41,11 +41,15 @@ def folded(findings: Sequence[Problem]) -> list[tuple[Problem, tuple[Problem, ..
 
 @dataclass
 class Problems:
-    """Collects problems and notices; past LISTED of them only their number grows."""
+    """Collects problems and notices; past LISTED of them only their number grows.
+
+    `catalog` is what the catalog is called as a place.
+    """
 
     listed: list[Problem] = field(default_factory=list)
     total: int = 0
     notices: list[str] = field(default_factory=list)
+    catalog: str = "catalog.sqlite"
 
     def add(self, kind: str, where: str, message: str, entry: str | None = None) -> None:
         """Notes one problem."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from contracts.errors import LedgerError, StorageError, TamperError, Verificatio
 from ledger import catalog, derive, durable, events, heads, lock, log, pin, publish, tree
 from ledger import trust as trusts
 from ledger.catalog_file import journal
+from ledger.connection import Place
 from ledger.head_keys import HeadKeys
 from ledger.home import Home
 from ledger.index import Index
@@ -26,12 +28,15 @@ HEADS = "log/heads"
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """The head of the new catalog, how many heads it has, where the old catalog stands, what was left out."""
+    """The head of the new catalog, how many heads it has, where the old catalog stands, what was left out.
+
+    The old one is a file beside the new, or another schema of the same database.
+    """
 
     size: int
     root: str
     heads: int
-    kept: Path | None
+    kept: Place | None
     left_out: tuple[str, ...]
 
 
@@ -44,7 +49,8 @@ def rebuild(
     2. The entries lead to its root; the pin is a prefix of it.
     3. A catalog that still verifies is not further than the checkpoint: else `repair` has to publish first.
     4. Older signed heads that are prefixes are taken over; others are named and left out.
-    5. Rows are derived from events and objects as a writer derives them, into a new file, then renamed.
+    5. Rows are derived from events and objects as a writer derives them, into a new file or schema, which is
+       then renamed.
     """
     with log.writer(home, wait):
         objects = home.objects
@@ -62,14 +68,10 @@ def rebuild(
             pin.check(known, head, leaves)
         _refuse_newer(home, head, key, trust_first)
         signed, left_out = _heads(objects, keys, leaves)
-        new = objects.stage(".catalog")
-        try:
+        with _beside(home) as new:
             _fill(new, objects, entries, leaves, signed)
             durable.crash_point("catalog-rebuilt")
-            kept = _swap(home.catalog, new)
-        finally:
-            for path in (new, journal(new)):
-                path.unlink(missing_ok=True)
+            kept = _exchange(home.catalog, new)
         log.finish(home, pin.Pin(home.origin, str(keys.at(head.size)), objects.read(publish.CHECKPOINT)))
         return Rebuilt(head.size, "sha256:" + head.root.hex(), len(signed), kept, left_out)
 
@@ -154,12 +156,46 @@ def prefix_roots(leaves: Sequence[bytes], sizes: Collection[int]) -> dict[int, b
     return roots
 
 
+@contextmanager
+def _beside(home: Home) -> Iterator[Place]:
+    """Where a new catalog is made before it takes the old one's place; nothing stays there afterwards."""
+    place = home.catalog
+    if isinstance(place, Path):
+        new = home.objects.stage(".catalog")
+        try:
+            yield new
+        finally:
+            for path in (new, journal(new)):
+                path.unlink(missing_ok=True)
+    else:
+        from ledger import server_schema
+
+        fresh = place.beside("_new")
+        server_schema.drop(fresh)  # what a rebuild that was cut off left
+        try:
+            yield fresh
+        except BaseException:
+            catalog.discard(fresh)
+            raise
+
+
+def _exchange(old: Place, new: Place) -> Place | None:
+    """Puts the new catalog in the old one's place and keeps that under another name."""
+    if isinstance(old, Path) and isinstance(new, Path):
+        return _swap(old, new)
+    from ledger import server_schema
+
+    assert not isinstance(old, Path), "a new catalog stands beside the old one"
+    assert not isinstance(new, Path), "a new catalog stands beside the old one"
+    return server_schema.swap(old, new)
+
+
 def _fill(
-    path: Path, objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes],
+    place: Place, objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes],
     signed: dict[int, tuple[TreeHead, bytes]],
 ) -> None:  # fmt: skip
-    catalog.create(path)
-    with catalog.writing(path) as session:
+    catalog.create(place)
+    with catalog.writing(place) as session:
         for rows in _rows(objects, entries, leaves):
             catalog.append(session, rows)
         head_rows: list[derive.Row] = [
@@ -178,7 +214,7 @@ def _rows(objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes]) -
 
 
 def _swap(old: Path, new: Path) -> Path | None:
-    """Puts the new catalog in the old one's place and keeps that under another name.
+    """The same for files.
 
     The old journal goes first: beside the new file SQLite would play it back into the wrong database.
     """

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from contracts.errors import StorageError, TamperError, VerificationError
 from ledger import catalog, durable, heads, lock, log, pin, publish, seal
@@ -62,10 +63,11 @@ def repair(
     """
     with log.writer(home, wait):
         actions: list[Action] = []
-        if journal(home.catalog).exists():
-            actions.append(Action("rolled back an unfinished transaction", home.catalog.name))
-        if catalog.migrate(home.catalog, wait):
-            actions.append(Action("migrated the catalog", home.catalog.name))
+        place = home.catalog
+        if isinstance(place, Path) and journal(place).exists():
+            actions.append(Action("rolled back an unfinished transaction", home.catalog_name))
+        if catalog.migrate(place, wait):
+            actions.append(Action("migrated the catalog", home.catalog_name))
             seal.write(home)
         with Index.open(home) as index:
             checked = heads.check(home, index, key=key, trust_first=trust_first)
@@ -83,8 +85,11 @@ def repair(
 
 def _seal(home: Home) -> Iterator[Action]:
     """A seal that a crash left behind is renewed; one that names other bytes is damage, not a crash."""
-    with closing(open_readonly(home.catalog)) as connection:
-        notice = seal.check(connection, home)
+    place = home.catalog
+    if not isinstance(place, Path):
+        return
+    with closing(open_readonly(place)) as connection:
+        notice = seal.check(connection, home, place)
     if notice is not None or seal.read(home) is None:
         seal.write(home)
         yield Action("sealed the catalog", seal.SEAL)

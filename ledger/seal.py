@@ -3,6 +3,7 @@
 What the catalog says is compared with the log, but much of its file says nothing: unused space, the text of
 its definitions. A byte that changed there changes no answer, and yet it tells that the disk or a hand was at
 work. The seal is no evidence against anybody who can write the home: that is what signatures are for.
+A server keeps checksums of its own, and its files are not ours to read: a catalog there has no seal.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from contracts.canonical import canonical, parse_canonical
 from contracts.errors import MalformedError
@@ -45,9 +47,12 @@ class Seal:
 
 
 def write(home: Home) -> None:
-    """Seals the catalog as it stands; the caller keeps every other writer out."""
-    with closing(open_readonly(home.catalog)) as connection:
-        data = _seal(connection, home).to_bytes()
+    """Seals a catalog file as it stands; the caller keeps every other writer out."""
+    catalog = home.catalog
+    if not isinstance(catalog, Path):
+        return
+    with closing(open_readonly(catalog)) as connection:
+        data = _seal(connection, catalog).to_bytes()
     path = home.path / SEAL
     with durable.storage("sealing the catalog", path):
         if path.is_file() and path.read_bytes() == data:
@@ -57,7 +62,7 @@ def write(home: Home) -> None:
         durable.replace(staged, path)
 
 
-def check(connection: sqlite3.Connection, home: Home) -> str | None:
+def check(connection: sqlite3.Connection, home: Home, catalog: Path) -> str | None:
     """Compares an open catalog with its seal; MalformedError where they differ.
 
     Returns a notice where the seal is of an older head, as a crash after a commit leaves it, and where there
@@ -66,7 +71,7 @@ def check(connection: sqlite3.Connection, home: Home) -> str | None:
     stated = read(home)
     if stated is None:
         return f"{SEAL} is missing; the next commit or `ledger repair` writes it"
-    found = _seal(connection, home)
+    found = _seal(connection, catalog)
     if stated == found:
         return None
     older = connection.execute("SELECT root FROM head WHERE size = ?", (stated.size,)).fetchone()
@@ -75,10 +80,10 @@ def check(connection: sqlite3.Connection, home: Home) -> str | None:
     raise _broken(stated, found.catalog)
 
 
-def check_unopened(home: Home) -> None:
+def check_unopened(home: Home, catalog: Path) -> None:
     """The same for a catalog that cannot be opened, so that nobody takes damage for another version."""
     stated = read(home)
-    if stated is not None and (found := file_digest(home.catalog, "blake3")) != stated.catalog:
+    if stated is not None and (found := file_digest(catalog, "blake3")) != stated.catalog:
         raise _broken(stated, found)
 
 
@@ -102,15 +107,15 @@ def _broken(stated: Seal, found: str) -> MalformedError:
     )
 
 
-def _seal(connection: sqlite3.Connection, home: Home) -> Seal:
+def _seal(connection: sqlite3.Connection, catalog: Path) -> Seal:
     """The seal of the file as it is; a read lock keeps writers from its pages meanwhile."""
     connection.execute("BEGIN")
     try:
         row = connection.execute("SELECT size, root FROM head ORDER BY size DESC LIMIT 1").fetchone()
         if row is None:
             raise MalformedError("the catalog has no head")
-        with durable.storage("reading the catalog", home.catalog):
-            return Seal(int(row[0]), _text(row[1]), file_digest(home.catalog, "blake3"))
+        with durable.storage("reading the catalog", catalog):
+            return Seal(int(row[0]), _text(row[1]), file_digest(catalog, "blake3"))
     finally:
         connection.execute("ROLLBACK")
 

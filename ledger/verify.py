@@ -22,7 +22,7 @@ from ledger.keys import PublicKey
 from ledger.notes import TreeHead
 from ledger.pin import Pin
 from ledger.problems import Problem, Problems
-from ledger.verify_catalog import CATALOG, Named, check_file, check_rows, reading
+from ledger.verify_catalog import Named, check_file, check_rows, reading
 from ledger.verify_log import Log, check_heads, check_published
 from ledger.verify_objects import check_objects, check_strays
 from ledger.verify_records import check_attestations, check_records, check_witnesses, standings
@@ -92,7 +92,8 @@ def verify(
     6. Every object that an event names is there with its digest.
     7. Every change of keys and policy was signed by those who could make it then. Every record is signed by
        those who could sign audits then, and holds the result and design its event says; every attestation
-       is signed by those who could sign it then, and is about what its event says;
+       is signed by those who could sign it then, and is about what its event says, and the model signature
+       it accepts holds for the files it names;
        every cosigned head is of this log, and its witnesses are counted against the policy.
     8. Full only: every segment decodes, its pages lead to its root, its rows are in order, each once,
        as the event describes them, and meet the contract that admitted them.
@@ -128,7 +129,7 @@ class _Run:
     def __init__(self, home: Home, progress: Progress) -> None:
         self.home = home
         self.progress = progress
-        self.found = Problems()
+        self.found = Problems(catalog=home.catalog_name)
         self.named = Named()
         self.checked: CheckedHead | None = None
         self.audits: list[tuple[int, AuditEvent]] = []
@@ -153,7 +154,7 @@ class _Run:
             check_published(found, objects, log, notes, self._phase("published log", size))  # 5
         named = self.named
         self.sizes = check_objects(found, objects, named, self._phase("objects", len(named.objects)))  # 6
-        with found.guard("signature", CATALOG):
+        with found.guard("signature", found.catalog):
             trust = trusts.history(named.trust)  # 7
             check_witnesses(found, objects, trust, [] if log is None else log.leaves, sorted(notes))
             check_attestations(found, objects, named, self.sizes, trust)
@@ -177,7 +178,7 @@ class _Run:
         except LedgerError as error:
             told = error.where or ""
             outside = told.startswith("/") or told.startswith("-")  # the pin, or the key that was given
-            where, entry = (told, None) if outside else (CATALOG, error.where)
+            where, entry = (told, None) if outside else (self.found.catalog, error.where)
             self.found.add_error(error, "signature", where, entry)
 
     def _head_keys(self, index: Index) -> HeadKeys | None:

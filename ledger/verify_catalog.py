@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
 
 from contracts.errors import LedgerError, StorageError, TamperError
 from ledger import derive, events, seal
-from ledger.catalog_file import catalog_error, open_readonly
+from ledger.catalog_file import open_readonly
+from ledger.connection import failure
 from ledger.event_types import (
     AttestationEvent,
     AuditEvent,
@@ -29,7 +31,6 @@ from ledger.problems import Problems
 from ledger.tree import leaf_hash
 from migrations.append_only import TABLES
 
-CATALOG = "catalog.sqlite"
 DERIVED = tuple(table for table in TABLES if table not in ("event", "head"))
 CHUNK = 1000
 FAULTS = 20
@@ -65,34 +66,41 @@ class Named:
 @contextmanager
 def reading(found: Problems, home: Home) -> Iterator[None]:
     """Turns what SQLite says about damaged pages, or an error of ours, into a problem of the catalog."""
-    with found.guard("catalog", CATALOG):
+    with found.guard("catalog", found.catalog):
         try:
             yield
         except sqlite3.Error as error:
-            raise catalog_error(error, home.catalog) from error
+            raise failure(error, home.catalog) from error
         except UnicodeDecodeError as error:  # sqlite3 quotes damaged text in its own messages
             raise TamperError("the catalog is damaged: its text is not utf-8", kind="catalog") from error
 
 
 def check_file(found: Problems, home: Home) -> None:
-    """SQLite's own structure, indexes included, and the checksum of the file."""
+    """SQLite's own structure, indexes included, and the checksum of the file.
+
+    A server answers for its own files; there every row is compared with the log, and no byte behind them.
+    """
+    place = home.catalog
+    if not isinstance(place, Path):
+        return
     try:
-        opened = open_readonly(home.catalog)
+        opened = open_readonly(place)
     except StorageError as error:
         if error.code in OTHER_VERSION:
-            seal.check_unopened(home)
+            seal.check_unopened(home, place)
         raise
     with closing(opened) as connection:
         for (message,) in connection.execute(f"PRAGMA integrity_check({FAULTS})").fetchall():
             if message != "ok":
-                found.add("catalog", CATALOG, f"sqlite finds a fault: {' '.join(str(message).split())[:200]}")
+                said = " ".join(str(message).split())[:200]
+                found.add("catalog", found.catalog, f"sqlite finds a fault: {said}")
         before = found.total
         with found.guard("catalog", seal.SEAL):
             seal.read(home)
         if found.total > before:
             return
-        with found.guard("catalog", CATALOG):
-            notice = seal.check(connection, home)
+        with found.guard("catalog", found.catalog):
+            notice = seal.check(connection, home, place)
             if notice is not None:
                 found.notices.append(notice)
 
@@ -101,8 +109,8 @@ def check_rows(
     found: Problems, index: Index, objects: Objects, size: int, progress: Callable[[int], None]
 ) -> Named:
     """Every event against its leaf, and every derived row against its event."""
-    for trigger, why in index.wrong_triggers():
-        found.add("catalog", CATALOG, why, f"trigger {trigger}")
+    for guard, why in index.wrong_guards():
+        found.add("catalog", found.catalog, why, guard)
     rows = _Rows(found, index, objects)
     for start in range(0, size, CHUNK):
         rows.check(start, min(start + CHUNK, size))
@@ -133,7 +141,7 @@ class _Rows:
             start  # where the rows of refused sides were not looked at yet: one refusal may have very many
         )
         for one in self.index.events(start, stop):
-            event = _event(self.found, one)
+            event = self._decoded(one)
             if event is None or isinstance(event, RefusalEvent):
                 self.surplus(SIDES, sides, one.index)
                 sides = one.index + 1
@@ -154,7 +162,7 @@ class _Rows:
 
     def _event(self, index: int, event: Event, stored: Mapping[str, list[derive.Row]]) -> None:
         entry = f"event {index}"
-        with self.found.guard("catalog", CATALOG, entry):
+        with self.found.guard("catalog", self.found.catalog, entry):
             self.named.take(index, event)
         try:
             derived = derive.rows(index, event, self.objects)
@@ -162,7 +170,7 @@ class _Rows:
                 self._compare(table, rows, derived.get(table, ()))
         except LedgerError as error:
             if error.code not in ("missing-object", "data"):  # those are told with the objects
-                self.found.add_error(error, "catalog", CATALOG, entry)
+                self.found.add_error(error, "catalog", self.found.catalog, entry)
 
     def _compare(self, table: str, stored: list[derive.Row], derived: Iterable[derive.Row]) -> None:
         for row, wanted in zip_longest(stored, derived):
@@ -176,18 +184,18 @@ class _Rows:
 
     def _tell(self, message: str, table: str, row: derive.Row) -> None:
         key = "/".join(str(row[name]) for name in ("event", "ordinal") if name in row)
-        self.found.add("catalog", CATALOG, message, f"{table} {key}")
+        self.found.add("catalog", self.found.catalog, message, f"{table} {key}")
 
-
-def _event(found: Problems, row: EventRow) -> Event | None:
-    """The decoded event of a stored row; None where it cannot be told."""
-    entry = f"event {row.index}"
-    if leaf_hash(row.data) != row.leaf:
-        found.add("catalog", CATALOG, "the stored bytes are not those of the leaf", entry)
+    def _decoded(self, row: EventRow) -> Event | None:
+        """The decoded event of a stored row; None where it cannot be told."""
+        entry = f"event {row.index}"
+        if leaf_hash(row.data) != row.leaf:
+            self.found.add("catalog", self.found.catalog, "the stored bytes are not those of the leaf", entry)
+            return None
+        with self.found.guard("catalog", self.found.catalog, entry):
+            event = events.decode(row.data)
+            if (event.type, event.time) != (row.type, row.time):
+                what = "stored type or time is not the one in the event"
+                self.found.add("catalog", self.found.catalog, what, entry)
+            return event
         return None
-    with found.guard("catalog", CATALOG, entry):
-        event = events.decode(row.data)
-        if (event.type, event.time) != (row.type, row.time):
-            found.add("catalog", CATALOG, "stored type or time is not the one in the event", entry)
-        return event
-    return None

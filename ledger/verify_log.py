@@ -14,7 +14,6 @@ from ledger.problems import Problems
 from ledger.publish import CHECKPOINT, REPAIR, head_name, published
 from ledger.tiles import HEIGHT, Tile, parse_bundle, parse_tile, tile_bytes, tiles
 from ledger.tree import leaf_hash, leaves_reader, prefix_roots
-from ledger.verify_catalog import CATALOG
 
 OBJECTS = "objects"
 MAX_NOTE = 1 << 18
@@ -39,14 +38,14 @@ def check_heads(found: Problems, index: Index, log: Log) -> dict[int, bytes]:
     notes: dict[int, bytes] = {}
     for size, root in zip(sizes, prefix_roots(log.leaves, sizes), strict=True):
         entry = f"head of size {size}"
-        with found.guard("signature", CATALOG, entry):
+        with found.guard("signature", found.catalog, entry):
             row = index.head(size)
             notes[size] = row.note
             head = log.keys.verify(row.note)
             if head.size != size or row.root != "sha256:" + head.root.hex():
-                found.add("catalog", CATALOG, "stored head differs from its signed note", entry)
+                found.add("catalog", found.catalog, "stored head differs from its signed note", entry)
             if head.root != root:
-                found.add("tree", CATALOG, "the events do not lead to the signed root", entry)
+                found.add("tree", found.catalog, "the events do not lead to the signed root", entry)
     return notes
 
 
@@ -128,7 +127,7 @@ def _blame(found: Problems, objects: Objects, log: Log, head: TreeHead) -> None:
     pairs = enumerate(zip(leaves, log.leaves, strict=False))
     changed = next(i for i, (published_leaf, stored) in pairs if published_leaf != stored)
     found.add(
-        "catalog", CATALOG, "the event is not the one that was signed and published", f"event {changed}"
+        "catalog", found.catalog, "the event is not the one that was signed and published", f"event {changed}"
     )
 
 
@@ -143,7 +142,7 @@ def _other_head(found: Problems, objects: Objects, name: str, log: Log) -> None:
         elif prefix_roots(log.leaves, [head.size]) != [head.root]:
             found.add("tree", where, "a head of another history was signed")
         else:
-            found.add("catalog", CATALOG, "a signed head is missing", f"head of size {head.size}")
+            found.add("catalog", found.catalog, "a signed head is missing", f"head of size {head.size}")
 
 
 def _check(

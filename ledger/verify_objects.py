@@ -63,7 +63,7 @@ def check_strays(found: Problems, home: Home, named: Named | None) -> None:
 
 
 def _strays(home: Home) -> Iterator[str]:
-    catalog = home.catalog.name
+    catalog = home.catalog_name
     ours = {SETTINGS, SEAL, home.objects.root.name, "writer.lock", catalog, f"{catalog}-journal"}
     with durable.storage("listing the home", home.path):
         names = sorted(path.name for path in Path(home.path).iterdir())

@@ -1,4 +1,4 @@
-"""The triggers that make a table append-only in SQLite.
+"""The triggers that make a table append-only, here those of SQLite.
 
 `INSERT OR REPLACE` deletes the old row without firing a delete trigger unless `recursive_triggers` is on,
 and that setting belongs to each connection. So a trigger before INSERT refuses an existing key too, which
@@ -27,6 +27,15 @@ TABLES: Mapping[str, Sequence[Sequence[str]]] = {
     "attested_file": (("event", "ordinal"),),
     "plan": (("event",), ("id",)),
 }
+
+
+def statements(table: str, dialect: str) -> list[str]:
+    """The statements that make a table append-only in a database of that kind."""
+    if dialect == "sqlite":
+        return list(triggers(table).values())
+    from migrations import append_only_server
+
+    return append_only_server.statements(table)
 
 
 def triggers(table: str) -> dict[str, str]:

@@ -4,9 +4,14 @@ SQLite keeps its rollback journal in every version of the library. A write-ahead
 beside the catalog even for reading, so a home on a read-only disk could not be opened, and libraries
 before 3.51.3 can lose committed rows of it; EXTRA makes the deletion of the journal, which is the
 commit, durable as well (sqlite.org/pragma.html#pragma_synchronous).
+
+On a server every statement sees what was committed before it (READ COMMITTED): a writer that waited for
+another then appends behind it, whatever isolation the database has by default.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -32,6 +37,14 @@ def engine(url: str, wait: float = 5.0) -> sa.Engine:
     sa.event.listen(made, "connect", _settings)
     sa.event.listen(made, "begin", _begin)
     return made
+
+
+def server_engine(connect: Callable[[], DBAPIConnection]) -> sa.Engine:
+    """An engine over sessions that `connect` opens, libpq reading their address."""
+    return sa.create_engine(
+        "postgresql+psycopg://", creator=connect, poolclass=NullPool, isolation_level="READ COMMITTED",
+        use_native_hstore=False,
+    )  # fmt: skip
 
 
 def _settings(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from migrations.engine import engine
 
+def upgrade(made: sa.Engine, prepare: Callable[[sa.Connection], None] | None = None) -> None:
+    """Creates or extends the tables of a catalog, all or nothing; never touches a row.
 
-def upgrade(url: str) -> None:
-    """Creates or extends the tables of the catalog at `url`, all or nothing; never touches a row.
-
-    Raises alembic's CommandError for a catalog at a revision this version does not know.
+    `prepare` goes first, in the same transaction. Raises alembic's CommandError for a catalog at a revision
+    this version does not know.
     """
     # Alembic takes a fifth of a second to import, and every writer passes here; few of them migrate.
     from alembic import command
     from alembic.config import Config
 
-    made = engine(url)
-    try:
-        with made.begin() as connection:
-            config = Config()
-            config.set_main_option("script_location", str(Path(__file__).parent))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    finally:
-        made.dispose()
+    with made.begin() as connection:
+        if prepare is not None:
+            prepare(connection)
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
 
 
 def current(connection: sa.Connection) -> str | None:

@@ -7,7 +7,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.append_only import triggers
+from migrations import append_only, columns
 
 revision = "0002"
 down_revision = "0001"
@@ -18,38 +18,38 @@ TABLES = ("signing_key", "policy", "attestation", "attested_file", "plan")
 
 
 def upgrade() -> None:
-    op.add_column("acquisition", sa.Column("supersedes", sa.Text(), nullable=True))
+    op.add_column("acquisition", sa.Column("supersedes", columns.text(), nullable=True))
     op.create_table(
         "signing_key",
         _event(),
-        sa.Column("action", sa.Text(), nullable=False),
-        sa.Column("role", sa.Text(), nullable=False),
-        sa.Column("vkey", sa.Text(), nullable=False),
-        sa.Column("replaces", sa.Text(), nullable=True),
+        sa.Column("action", columns.text(), nullable=False),
+        sa.Column("role", columns.text(), nullable=False),
+        sa.Column("vkey", columns.text(), nullable=False),
+        sa.Column("replaces", columns.text(), nullable=True),
     )
     op.create_table(
         "policy",
         _event(),
         sa.Column("ordinal", sa.Integer(), primary_key=True),
-        sa.Column("role", sa.Text(), nullable=False),
+        sa.Column("role", columns.text(), nullable=False),
         sa.Column("threshold", sa.Integer(), nullable=False),
-        sa.Column("keys", sa.Text(), nullable=False),
+        sa.Column("keys", columns.text(), nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "attestation",
         _event(),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("subject", sa.Text(), nullable=False),
-        sa.Column("statement", sa.Text(), nullable=False),
+        sa.Column("kind", columns.text(), nullable=False),
+        sa.Column("subject", columns.text(), nullable=False),
+        sa.Column("statement", columns.text(), nullable=False),
     )
     op.create_table(
         "attested_file",
         _event(),
         sa.Column("ordinal", sa.Integer(), primary_key=True),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("blake3", sa.Text(), nullable=True),
-        sa.Column("sha256", sa.Text(), nullable=True),
+        sa.Column("name", columns.text(), nullable=False),
+        sa.Column("blake3", columns.text(), nullable=True),
+        sa.Column("sha256", columns.text(), nullable=True),
         sqlite_with_rowid=False,
     )
     op.create_index("attested_file_blake3", "attested_file", ["blake3"])
@@ -57,13 +57,13 @@ def upgrade() -> None:
     op.create_table(
         "plan",
         _event(),
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("plan", sa.Text(), nullable=False),
+        sa.Column("id", columns.text(), nullable=False),
+        sa.Column("digest", columns.text(), nullable=False),
+        sa.Column("plan", columns.text(), nullable=False),
     )
     _take_over_keys()
     for table in TABLES:
-        for statement in triggers(table).values():
+        for statement in append_only.statements(table, op.get_bind().dialect.name):
             op.execute(statement)
 
 
@@ -85,4 +85,4 @@ def _take_over_keys() -> None:
 
 def _event() -> sa.Column[int]:
     """The leaf index of the event that made the row; with it a reader goes back to an older head."""
-    return sa.Column("event", sa.Integer(), sa.ForeignKey("event.leaf_index"), primary_key=True)
+    return sa.Column("event", columns.index(), sa.ForeignKey("event.leaf_index"), primary_key=True)

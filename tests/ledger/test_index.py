@@ -79,7 +79,7 @@ def test_rows_come_back_as_values(place: Place) -> None:
         (revoked,) = index.revocations()
         assert (revoked.event, revoked.reason) == (6, revocation.reason)  # type: ignore[union-attr]
         assert revoked.time == revocation.time
-        assert index.wrong_triggers() == ()
+        assert index.wrong_guards() == ()
 
 
 def vars_of(fault: object) -> dict[str, object]:
@@ -186,14 +186,16 @@ def test_missing_and_changed_triggers_are_found(place: Place) -> None:
         connection.execute("DROP TRIGGER head_no_update")
         connection.execute("CREATE TRIGGER head_no_update BEFORE UPDATE ON head BEGIN SELECT 1; END")
     with Index.open(place.home) as index:
-        assert [name for name, _ in index.wrong_triggers()] == ["event_no_delete", "head_no_update"]
+        assert [name for name, _ in index.wrong_guards()] == [
+            "trigger event_no_delete", "trigger head_no_update",
+        ]  # fmt: skip
 
 
 def test_a_trigger_that_is_not_ours_is_found(place: Place) -> None:
     with sqlite3.connect(place.home.catalog) as connection:
         connection.execute("CREATE TRIGGER evil BEFORE INSERT ON revocation BEGIN SELECT RAISE(IGNORE); END")
     with Index.open(place.home) as index:
-        assert index.wrong_triggers() == (("evil", "a trigger that is not the catalog's own"),)
+        assert index.wrong_guards() == (("trigger evil", "a trigger that is not the catalog's own"),)
 
 
 def test_readers_cannot_write(place: Place) -> None:
@@ -334,7 +336,7 @@ def test_an_older_catalog_is_migrated_by_a_writer(place: Place, monkeypatch: pyt
         monkeypatch.setattr(module, "REVISIONS", ("0000", LATEST))
     monkeypatch.setattr(
         "migrations.runner.upgrade",
-        lambda url: by_hand(place, f"UPDATE alembic_version SET version_num = '{LATEST}'", drop=False),
+        lambda *_: by_hand(place, f"UPDATE alembic_version SET version_num = '{LATEST}'", drop=False),
     )
     with pytest.raises(StorageError, match="ledger repair") as caught:
         Index.open(place.home)

@@ -43,7 +43,7 @@ def test_every_row_comes_back(place: Place) -> None:
     assert rows(place.home.catalog) == before
     with Index.open(place.home) as index:
         assert heads.check(place.home, index).row.root == result.root
-        assert index.wrong_triggers() == ()
+        assert index.wrong_guards() == ()
     log.commit(place.home, place.key, lambda _: [AcquisitionEvent("b", "transport")])
 
 

@@ -13,10 +13,18 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 import migrations
-from migrations import revisions
+from migrations import revisions, runner
 from migrations.append_only import TABLES, triggers
 from migrations.engine import engine, sqlite_url
-from migrations.runner import current, upgrade
+from migrations.runner import current
+
+
+def upgrade(url: str) -> None:
+    made = engine(url)
+    try:
+        runner.upgrade(made)
+    finally:
+        made.dispose()
 
 
 @pytest.fixture
