@@ -21,6 +21,10 @@ SignOption = Annotated[
     list[str] | None,
     typer.Option("--sign-with", help="Private key of the role (default: the key of the heads); repeatable."),
 ]
+SignatureOption = Annotated[
+    Path | None,
+    typer.Option(help="An OpenSSF Model Signing bundle of it, which is verified and kept (`model_signing`)."),
+]
 AttestationOutput = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the attestation here instead of logging it.")
 ]
@@ -85,6 +89,11 @@ def checkpoint(
         bool,
         typer.Option("--follow-symlinks", help="Digest what links point to, as model hubs lay files out."),
     ] = False,
+    signature: SignatureOption = None,
+    signature_key: Annotated[
+        Path | None,
+        typer.Option(help="The public key of that signature: PEM of an elliptic curve key, no certificate."),
+    ] = None,
     sign_with: SignOption = None,
     output: AttestationOutput = None,
     key: KeyOption = None,
@@ -92,21 +101,22 @@ def checkpoint(
     as_json: JsonOption = False,
 ) -> None:
     """Digest every file of a model, read types and tensor counts from its headers, sign and log it."""
+    from cli.attest_checkpoint import signed, tell
     from ledger import model_checkpoint
 
-    with render.progress() as progress:
-        files = model_checkpoint.digest(path, follow=follow_symlinks, progress=progress)
-    statement = model_checkpoint.statement(name or path.absolute().name, files)
+    accepted = None
+    if signature is not None or signature_key is not None:
+        accepted = signed(path, signature, signature_key, follow=follow_symlinks, as_json=as_json)
+        found = accepted.found
+    else:
+        with render.progress() as progress:
+            found = model_checkpoint.digest(path, follow=follow_symlinks, progress=progress)
+    kept = None if accepted is None else accepted.signature
+    statement = model_checkpoint.statement(name or path.absolute().name, found, kept)
     if not as_json:
-        said = statement.predicate
-        dtypes = said["dtypes"]
-        assert isinstance(dtypes, dict), "the statement was made here"
-        types = ", ".join(f"{count:,} {dtype}" for dtype, count in dtypes.items()) or "no weights header"
-        render.say(f"digest    {said['digest']}", f"tensors   {types}")
-        render.say(
-            "a channel names it as: [stack] checkpoint = that digest, or the digest of one of its files"
-        )
-    conclude(statement, sign_with, output, key, wait, as_json=as_json)
+        tell(statement, found, accepted)
+    bundle = None if accepted is None else accepted.bundle
+    conclude(statement, sign_with, output, key, wait, bundle=bundle, as_json=as_json)
 
 
 @app.command(epilog="Example: ledger attest stack gpt --provider openai --model gpt-5 --start … --end …")
@@ -141,12 +151,16 @@ def stack(
 @app.command("add", epilog="Example: ledger attest add main-1.json")
 def add(
     file: Annotated[Path, typer.Argument(help="An attestation that was written with --output.")],
+    signature: SignatureOption = None,
     key: KeyOption = None,
     wait: WaitOption = 5.0,
     as_json: JsonOption = False,
 ) -> None:
     """Log an attestation somebody signed elsewhere; its keys need the role for it."""
-    log(read(file), key, wait, as_json=as_json)
+    from ledger.oms_accept import read_bundle
+
+    bundle = None if signature is None else read_bundle(signature)
+    log(read(file, bundle), key, wait, as_json=as_json)
 
 
 @app.command("list", epilog="Example: ledger attest list")
@@ -201,7 +215,7 @@ def show(
         files = [{"name": name, "digests": list(digests)} for name, digests in said.files]
         render.emit_json(told | {"predicate": dict(said.statement.predicate), "files": files})
         return
-    render.pairs({**told, "signed_by": ", ".join(by), "files": len(said.files)})
+    render.pairs({**told, "signed_by": ", ".join(by), "files": said.count})
     for name, value in said.statement.predicate.items():
         render.say(render.clip(f"{name}: {value}"))
 
@@ -213,9 +227,10 @@ def conclude(
     key: str | None,
     wait: float,
     *,
+    bundle: bytes | None = None,
     as_json: bool,
 ) -> None:
-    """Sign a statement; write it where that was asked for, else log it."""
+    """Sign a statement; write it where that was asked for, else log it with the `bundle` it accepts."""
     from ledger import attestations, envelope
     from ledger.statement import PAYLOAD_TYPE
 
@@ -225,7 +240,7 @@ def conclude(
 
         signers = [signing_key(state.find_home(), key)]
     data = envelope.sign(statement.to_bytes(), PAYLOAD_TYPE, signers).to_bytes()
-    received = attestations.receive(data)
+    received = attestations.receive(data, bundle=bundle)
     if output is None:
         log(received, key, wait, as_json=as_json)
         return
@@ -239,12 +254,14 @@ def conclude(
         if received.said.kind == attestations.ACQUISITION:
             render.say(f"next: ledger ingest FILES --attestation {output}")
         else:
-            render.say(f"next: ledger attest add {output}")
+            with_it = "" if bundle is None else " --signature FILE"
+            render.say(f"next: ledger attest add {output}{with_it}")
 
 
 def log(received: Received, key: str | None, wait: float, *, as_json: bool) -> None:
     """Log an attestation and say where it stands."""
     from ledger.attest_log import log_attestation
+    from ledger.attestations import STACK
     from ledger.home import signing_key
 
     home = state.find_home()
@@ -252,17 +269,24 @@ def log(received: Received, key: str | None, wait: float, *, as_json: bool) -> N
     said = received.said
     if as_json:
         told = {"kind": said.kind, "subject": said.subject, "statement": done.statement, "event": done.event}
-        render.emit_json(told | {"new": done.new, "files": len(said.files)})
+        told |= {"new": done.new, "files": said.count}
+        if said.signature is not None:
+            told |= {"signature": said.signature.bundle, "subject_digest": said.signature.digest}
+        render.emit_json(told)
         return
     how = "logged as" if done.new else "was logged before as"
-    render.say(f"{said.kind} {said.subject}: {render.plural(len(said.files), 'file')} attested")
+    what = "a claim, no files" if said.kind == STACK else f"{render.plural(said.count, 'file')} attested"
+    render.say(f"{said.kind} {said.subject}: {what}")
     render.say(f"{how} event {done.event}, {render.short(done.statement, 16)}")
     for warning in done.commit.warnings:
         render.say(f"warning: {warning}", stderr=True)
 
 
-def read(file: Path) -> Received:
-    """The attestation in a file; StorageError when it cannot be read, MalformedError when it is none."""
+def read(file: Path, bundle: bytes | None = None) -> Received:
+    """The attestation in a file; StorageError when it cannot be read, MalformedError when it is none.
+
+    `bundle` is the model signature that a checkpoint's attestation accepts.
+    """
     from ledger import attestations
 
     try:
@@ -270,7 +294,7 @@ def read(file: Path) -> Received:
             data = opened.read(attestations.MAX_ATTESTATION + 1)
     except OSError as error:
         raise StorageError("cannot be read", where=file, got=error.strerror) from error
-    return attestations.receive(data, str(file))
+    return attestations.receive(data, str(file), bundle=bundle)
 
 
 def _tools(named: list[str] | None) -> dict[str, str]:

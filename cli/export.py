@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "jsonl", "trl")
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl"}
 # Which command writes a form that is asked for without one: `ledger export --format FORM ID`.
-FORMS = {"eval-result": "record"}
+FORMS = {"eval-result": "record", "oms": "checkpoint"}
 
 
 class _Forms(TyperGroup):
@@ -38,7 +38,9 @@ class _Forms(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Forms, no_args_is_help=True, help="Hand on entries behind a gate, or a record in another form."
+    cls=_Forms,
+    no_args_is_help=True,
+    help="Hand on entries behind a gate; a record or checkpoint in other forms.",
 )
 
 
@@ -130,7 +132,7 @@ def record(
     from ledger.standing import named, standing
 
     if FORMS.get(format_) != "record":
-        raise UsageError("unknown format", where="--format", expected=" | ".join(FORMS), got=format_[:40])
+        raise UsageError("unknown format", where="--format", expected="eval-result", got=format_[:40])
     home = state.find_home()
     signer = signing_key(home, key)
     with reading(home, trust_first=trust_first) as opened:
@@ -153,6 +155,56 @@ def record(
         durable.create(staged, made)
         durable.replace(staged, output)
     render.say(f"{output}: {format_} of audit {render.short(found.record.row.record)}")
+
+
+@app.command(
+    epilog="Example: ledger export --format oms sha256:0123456789abcdef --key file:ec.pem -o model.sig"
+)
+def checkpoint(
+    attestation: Annotated[
+        str, typer.Argument(metavar="ID", help="A checkpoint's attestation, as `attest list` shows it.")
+    ],
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="Elliptic curve key that signs (no Ed25519): a path, file:PATH or env:VARIABLE.",
+        ),
+    ],
+    format_: Annotated[str, typer.Option("--format", help="oms: an OpenSSF Model Signing bundle.")] = "oms",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file (default: standard output).")
+    ] = None,
+    trust_first: TrustFirstOption = False,
+) -> None:
+    """Write an attested checkpoint as a bundle that `model_signing verify key` accepts."""
+    from cli.output_file import write_whole
+    from ledger.attest_log import logged
+    from ledger.ec_keys import EcSigningKey
+    from ledger.event_types import ATTESTATION
+    from ledger.oms_export import export
+    from ledger.reading import reading
+
+    if FORMS.get(format_) != "checkpoint":
+        raise UsageError("unknown format", where="--format", expected="oms", got=format_[:40])
+    signer = EcSigningKey.load(key)
+    with reading(state.find_home(), trust_first=trust_first) as opened:
+        row, said, _ = logged(opened, attestation)
+        for revoked in opened.index.revocations(opened.size):
+            if (revoked.target_kind, revoked.target_id) == (ATTESTATION, row.statement):
+                raise CannotAnswerError(
+                    "the attestation was revoked", code="revoked", where=f"event {revoked.event}",
+                    got=revoked.reason,
+                )  # fmt: skip
+    made = export(said, signer)
+    if output is None:
+        render.say(made.decode())
+        return
+    write_whole(output, made, "writing the bundle")
+    render.say(
+        f"{output}: {format_} bundle of checkpoint {said.subject}, signed by key {signer.public.id[:16]}",
+        f"check it: model_signing verify key FOLDER --signature {output} --public_key PUB.pem",
+    )
 
 
 def _write(form: str, output: Path, arms: tuple[Covered, ...], tables: Any, record: str) -> tuple[int, int]:

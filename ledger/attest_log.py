@@ -63,9 +63,9 @@ def logged(reading: Reading, named: str) -> tuple[AttestationRow, Attestation, l
     row = next(row for row in reading.index.attestations(reading.size) if row.statement == statement)
     event = reading.confirm(row.event)
     assert isinstance(event, AttestationEvent), "the row of an attestation follows from its event"
-    data = reading.objects.read_checked(attestation_name(statement), limit=attestations.MAX_ATTESTATION)
     trust = reading.head.trust.before(row.event)
-    said = attestations.checked(data, event, trust)
+    said = attestations.stored(reading.objects, event, trust)
+    data = reading.objects.read_checked(attestation_name(statement), limit=attestations.MAX_ATTESTATION)
     claimed = {signature.keyid for signature in attestations.receive(data).envelope.signatures}
     role = attestations.signers(trust, row.kind)
     return row, said, [key.name for key in role.keys if key_id(PublicKey(key.public)) in claimed]

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contracts.digest import is_digest
-from contracts.errors import MalformedError, TamperError, UnknownKeyError
-from ledger import clock, envelope, statement
+from contracts.errors import LedgerError, MalformedError, TamperError, UnknownKeyError, UsageError
+from ledger import clock, envelope, oms, statement
 from ledger.event_types import AttestationEvent
 from ledger.fields import Fields
+from ledger.object_names import attestation_name, signature_name
+from ledger.objects import Objects
+from ledger.oms_kept import KeptSignature
 from ledger.statement import Statement, Subject
 from ledger.trust import CHECKPOINT, COLLECTOR, Role, Trust
 
@@ -40,18 +43,26 @@ class DigestRoot:
 class Attestation:
     """What an attestation says. `subject` is the id of the acquisition, or the name of model or stack.
 
-    `files` are digests in text form by file name, BLAKE3 and SHA-256; `statement` is the whole of it.
+    `files` are digests in text form by file name, BLAKE3 and SHA-256; `statement` is the whole of it,
+    `signature` the model signature that a checkpoint's accepts.
     """
 
     kind: str
     subject: str
     files: tuple[tuple[str, tuple[str, ...]], ...]
     statement: Statement = field(hash=False)
+    signature: KeptSignature | None = None
 
     @property
     def digests(self) -> frozenset[str]:
         """Every digest of every file."""
         return frozenset(digest for _, digests in self.files for digest in digests)
+
+    @property
+    def count(self) -> int:
+        """How many files it is about; of a checkpoint or stack the first subject is the whole of it."""
+        whole = 0 if self.kind == ACQUISITION else 1
+        return len(self.files) - whole - (self.signature is not None)
 
     @property
     def requests(self) -> DigestRoot | None:
@@ -66,11 +77,15 @@ class Attestation:
 
 @dataclass(frozen=True)
 class Received:
-    """The bytes of an attestation as they came, with what they say; whose signatures they bear is open."""
+    """The bytes of an attestation as they came, with what they say; whose signatures they bear is open.
+
+    `bundle` are the bytes of the model signature it accepts, which hold what it says of them.
+    """
 
     data: bytes
     envelope: envelope.Envelope
     said: Attestation
+    bundle: bytes | None = None
 
     def check(self, trust: Trust) -> None:
         """Returns when enough keys of the right role signed; UnknownKeyError or SignatureError otherwise."""
@@ -120,11 +135,19 @@ def of_acquisition(
     return Statement(files, TYPES[ACQUISITION], predicate)
 
 
-def receive(data: bytes, where: str | None = None) -> Received:
-    """The attestation in the bytes of an envelope; MalformedError where they are none."""
+def receive(data: bytes, where: str | None = None, *, bundle: bytes | None = None) -> Received:
+    """The attestation in the bytes of an envelope; MalformedError where they are none.
+
+    `bundle` is the model signature it accepts; VerificationError where it is not that, or does not hold.
+    """
     try:
         received = envelope.parse(data)
-        return Received(data, received, read(statement.parse(_payload(received))))
+        said = read(statement.parse(_payload(received)))
+        if bundle is not None:
+            if said.signature is None:
+                raise UsageError("the attestation accepts no model signature", code="signature")
+            said.signature.check(said.statement, bundle)
+        return Received(data, received, said, bundle)
     except MalformedError as error:
         error.where = error.where or where
         raise
@@ -153,7 +176,8 @@ def read(stated: Statement) -> Attestation:
         (s.name, tuple(f"{algorithm}:{value}" for algorithm, value in sorted(s.digest.items())))
         for s in stated.subjects
     )
-    found = Attestation(kind, subject, files, stated)
+    signature = KeptSignature.read(stated.predicate) if kind == MODEL else None
+    found = Attestation(kind, subject, files, stated, signature)
     if kind == ACQUISITION and not all(
         any(is_digest(d) and d.startswith("blake3:") for d in digests) for _, digests in files
     ):
@@ -162,14 +186,42 @@ def read(stated: Statement) -> Attestation:
     return found
 
 
+def stored(objects: Objects, event: AttestationEvent, trust: Trust) -> Attestation:
+    """The attestation of an event as `checked`, from the objects, and the model signature it accepts."""
+    name = attestation_name(event.statement)
+    said = checked(objects.read_checked(name, limit=MAX_ATTESTATION), event, trust)
+    if said.signature is not None:
+        check_signature(objects, said, said.signature)
+    return said
+
+
+def check_signature(objects: Objects, said: Attestation, signature: KeptSignature) -> None:
+    """Returns when the stored bundle that an attestation accepts holds what it says of it."""
+    name = signature_name(signature.bundle)
+    try:
+        signature.check(said.statement, objects.read_checked(name, limit=oms.MAX_BUNDLE))
+    except LedgerError as error:
+        error.where = error.where or name
+        raise
+
+
 def checked(data: bytes, event: AttestationEvent, trust: Trust) -> Attestation:
-    """The attestation of an event from its envelope's bytes, signed by those who could then."""
+    """The attestation of an event from its envelope's bytes, signed by those who could then.
+
+    The model signature it may accept is another object; `stored` looks at both.
+    """
     received = receive(data)
     said = received.said
     if (said.kind, said.subject) != (event.kind, event.subject):
         raise TamperError(
             "the attestation says something else than its event", kind="record",
             expected=f"{event.kind} {event.subject}", got=f"{said.kind} {said.subject}",
+        )  # fmt: skip
+    bundle = None if said.signature is None else said.signature.bundle
+    if bundle != event.signature:
+        raise TamperError(
+            "the attestation accepts another model signature than its event names", kind="record",
+            expected=event.signature or "none", got=bundle or "none",
         )  # fmt: skip
     received.check(trust)
     return said

@@ -13,7 +13,6 @@ from ledger import attestations
 from ledger.coded import coded
 from ledger.event_types import AttestationEvent
 from ledger.index_rows import SegmentRow
-from ledger.object_names import attestation_name
 from ledger.objects import Objects
 from ledger.segment_reader import SegmentReader
 from ledger.trust import TrustHistory
@@ -42,8 +41,7 @@ class Vouched:
         for index, event in logged:
             if event.statement in revoked or event.kind == attestations.STACK:
                 continue
-            data = objects.read_checked(attestation_name(event.statement), limit=attestations.MAX_ATTESTATION)
-            said = attestations.checked(data, event, trust.before(index))
+            said = attestations.stored(objects, event, trust.before(index))
             if event.kind == attestations.ACQUISITION:
                 sources[said.subject] = sources.get(said.subject, frozenset()) | said.digests
             else:

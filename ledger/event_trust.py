@@ -55,8 +55,9 @@ def policy(fields: Fields, time: str) -> PolicyEvent:
 
 def attestation(fields: Fields, time: str) -> AttestationEvent:
     """A signed statement that was logged."""
+    signature = fields.digest("signature", "sha256") if "signature" in fields.left else None
     return AttestationEvent(
-        fields.text("kind"), fields.text("subject"), fields.digest("statement", "sha256"), time
+        fields.text("kind"), fields.text("subject"), fields.digest("statement", "sha256"), time, signature
     )
 
 

@@ -99,7 +99,7 @@ class PolicyEvent:
 class AttestationEvent:
     """A signed statement about a `subject`: an acquisition, a model checkpoint, or a hosted stack.
 
-    `statement` is the digest of its envelope file.
+    `statement` is the digest of its envelope file, `signature` that of the model signature it accepts.
     """
 
     type: ClassVar[str] = "attestation"
@@ -107,6 +107,7 @@ class AttestationEvent:
     subject: str
     statement: str
     time: str = field(default_factory=clock.now)
+    signature: str | None = None
 
 
 @dataclass(frozen=True)

@@ -110,9 +110,7 @@ def list_bytes(value: object) -> bytes:
 
 def object_names(event: Event) -> tuple[str, ...]:
     """The objects an event names, all of which must be stored before it is."""
-    named = [
-        naming.list_name(value.digest) for value in vars(event).values() if isinstance(value, ObjectRef)
-    ]
+    named = [naming.list_name(value.digest) for value in vars(event).values() if isinstance(value, ObjectRef)]
     if isinstance(event, SegmentEvent):
         named += [
             naming.segment_name(event.file), naming.leaves_name(event.leaves),
@@ -127,6 +125,8 @@ def object_names(event: Event) -> tuple[str, ...]:
         named.append(naming.record_name(event.record))
     elif isinstance(event, AttestationEvent):
         named.append(naming.attestation_name(event.statement))
+        if event.signature is not None:
+            named.append(naming.signature_name(event.signature))
     return tuple(named)
 
 
@@ -154,6 +154,8 @@ def body(event: Event) -> dict[str, object]:
         stated = {_KEYS.get(name, name): _json(value) for name, value in vars(event).items()}
     if isinstance(event, AcquisitionEvent) and event.supersedes is None:
         del stated["supersedes"]
+    if isinstance(event, AttestationEvent) and event.signature is None:
+        del stated["signature"]
     if isinstance(event, ChannelEvent) and isinstance(event.spec, ObjectRef):
         stated["spec_object"] = event.spec.digest
         del stated["spec"]

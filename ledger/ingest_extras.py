@@ -15,7 +15,7 @@ from ledger.event_types import AcquisitionEvent, AttestationEvent, Event
 from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import PublicKey
-from ledger.object_names import attestation_name
+from ledger.object_names import attestation_name, signature_name
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,19 @@ class Extras:
 
 
 def stored(home: Home, received: Received) -> AttestationEvent:
-    """The event of an attestation whose envelope is durable."""
+    """The event of an attestation whose envelope is durable, and the model signature it accepts."""
     digest = sha256_digest(received.data)
+    signature = received.said.signature
+    if signature is not None:
+        if received.bundle is None:
+            raise UsageError(
+                "the attestation accepts a model signature, which has to come with it", code="signature",
+                expected=signature.bundle, next_step="give its file with --signature",
+            )  # fmt: skip
+        home.objects.put(signature_name(signature.bundle), received.bundle)
     home.objects.put(attestation_name(digest), received.data)
-    return AttestationEvent(received.said.kind, received.said.subject, digest)
+    bundle = None if signature is None else signature.bundle
+    return AttestationEvent(received.said.kind, received.said.subject, digest, signature=bundle)
 
 
 def _match(received: Received, call: Bringing) -> None:

@@ -1,7 +1,8 @@
 """What an object may be called: by the digest of its bytes, or in the published log by its position.
 
     segments/<hex>.parquet|.leaves|.rows    refusals/<hex>.parquet|.leaves|.rows|.json    lists/<hex>.json
-    records/<hex>.dsse.json    attestations/<hex>.dsse.json    (SHA-256; all others BLAKE3)
+    records/<hex>.dsse.json    attestations/<hex>.dsse.json    signatures/<hex>.sigstore.json
+                                                                (these three SHA-256; all others BLAKE3)
     log/checkpoint    log/heads/<size>    log/witnessed/<size>    log/tile/...     (named by position)
 
 Names are relative POSIX paths of exactly these forms, the same in a folder, a bucket and a bundle.
@@ -19,10 +20,11 @@ ADDRESSED = re.compile(
     r"|refusals/(?P<refusal>[0-9a-f]{64})\.(?:parquet|leaves|rows|json)"
     r"|lists/(?P<list>[0-9a-f]{64})\.json"
     r"|records/(?P<record>[0-9a-f]{64})\.dsse\.json"
-    r"|attestations/(?P<attestation>[0-9a-f]{64})\.dsse\.json)",
+    r"|attestations/(?P<attestation>[0-9a-f]{64})\.dsse\.json"
+    r"|signatures/(?P<signature>[0-9a-f]{64})\.sigstore\.json)",
     re.ASCII,
 )
-SIGNED = ("record", "attestation")  # named by SHA-256, as other tools name envelopes
+SIGNED = ("record", "attestation", "signature")  # named by SHA-256, as other tools name envelopes
 PUBLISHED = re.compile(
     r"log/(?:checkpoint|(?:heads|witnessed)/[1-9][0-9]{0,18}"
     r"|tile/(?:entries|0|[1-9][0-9]?)/(?:x[0-9]{3}/)*[0-9]{3}(?:\.p/[1-9][0-9]{0,2})?)",
@@ -87,6 +89,11 @@ def record_name(digest: str) -> str:
 def attestation_name(digest: str) -> str:
     """The signed envelope of an attestation."""
     return f"attestations/{_hex(digest, 'sha256')}.dsse.json"
+
+
+def signature_name(digest: str) -> str:
+    """The bundle of a model signature, as it came."""
+    return f"signatures/{_hex(digest, 'sha256')}.sigstore.json"
 
 
 def digest_in(name: str) -> str | None:

@@ -10,7 +10,7 @@ from contracts.errors import LedgerError, TamperError
 from ledger import attestations, envelope, statement, witness
 from ledger.event_types import AuditEvent
 from ledger.index import Index
-from ledger.object_names import attestation_name, record_name
+from ledger.object_names import attestation_name, record_name, signature_name
 from ledger.objects import Objects
 from ledger.problems import Problems
 from ledger.revoked_since import REPRODUCES, revoked_since, told
@@ -38,13 +38,18 @@ def check_records(
 def check_attestations(
     found: Problems, objects: Objects, named: Named, whole: Collection[str], trust: TrustHistory
 ) -> None:
-    """The envelope of every attestation whose file is `whole`: by whom it is signed, and what it is about."""
+    """The envelope of every attestation whose file is `whole`: by whom it is signed, and what it is about.
+
+    So is the model signature that one accepts, where its file is whole too.
+    """
     for index, event in named.attestations:
         name = attestation_name(event.statement)
         if name in whole:
             with found.guard("record", f"{OBJECTS}/{name}", f"event {index}"):
                 data = objects.read(name, limit=attestations.MAX_ATTESTATION)
-                attestations.checked(data, event, trust.before(index))
+                said = attestations.checked(data, event, trust.before(index))
+                if said.signature is not None and signature_name(said.signature.bundle) in whole:
+                    attestations.check_signature(objects, said, said.signature)
 
 
 def check_witnesses(

@@ -54,14 +54,15 @@ def model(tmp_path: Path) -> Path:
 
 def test_every_file_is_digested_and_every_header_read(model: Path) -> None:
     seen: list[tuple[int, int | None]] = []
-    files = model_checkpoint.digest(model, progress=lambda _, done, total: seen.append((done, total)))
+    found = model_checkpoint.digest(model, progress=lambda _, done, total: seen.append((done, total)))
+    files = found.files
     assert [file.name for file in files] == ["a.safetensors", "config.json", "part/b.gguf"]
     for file in files:
         data = (model / file.name).read_bytes()
         assert (file.blake3, file.sha256) == (blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
     total = sum(file.bytes for file in files)
     assert max(seen) == (total, total)
-    stated = model_checkpoint.statement("m", files)
+    stated = model_checkpoint.statement("m", found)
     assert stated.predicate["dtypes"] == {"BF16": 2, "F32": 2, "Q4_K": 2}
     assert stated.predicate["tensors"] == 6
     assert {f"sha256:{files[1].sha256}", str(stated.predicate["digest"])} <= read(stated).digests
@@ -83,7 +84,7 @@ def test_links_are_refused_or_followed(model: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         model_checkpoint.digest(model)
     assert caught.value.code == "symlink"
-    named = {file.name: file for file in model_checkpoint.digest(model, follow=True)}
+    named = {file.name: file for file in model_checkpoint.digest(model, follow=True).files}
     assert named["link.bin"].sha256 == hashlib.sha256(b"weights").hexdigest()
     (model / "loop").symlink_to(model)
     with pytest.raises(UsageError) as caught:
