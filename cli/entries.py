@@ -25,7 +25,8 @@ FIRST = 20  # rows a person is shown where no --limit is given
 IdArgument = Annotated[
     str,
     typer.Argument(
-        metavar="ID", help="An entry, file digest, segment, channel, acquisition, plan, audit or event."
+        metavar="ID",
+        help="An entry, file, segment, channel, acquisition, checkpoint, attestation, plan, audit or event.",
     ),
 ]
 

@@ -17,7 +17,7 @@ from ledger.identify import EventFound, identify
 from ledger.index_rows import RecordRow
 from ledger.object_names import record_name
 from ledger.reading import Reading, reading
-from ledger.show import read_record, revocation
+from ledger.show import AUDITS, read_record
 from ledger.snapshot import Snapshot, open_snapshot
 from ledger.statement import Statement
 from ledger.statement import parse as parse_statement
@@ -103,7 +103,12 @@ def logged(home: Home, text: str, *, key: PublicKey | None, trust_first: bool) -
         record = read_record(opened, row)
         data = opened.objects.read_checked(record_name(row.record), limit=envelopes.MAX_ENVELOPE)
         signed = Signed(
-            row.record, row.event, data, _signers(data), record.trusted, revocation(opened, row.record)
+            row.record,
+            row.event,
+            data,
+            _signers(data),
+            record.trusted,
+            opened.revocation(row.record, *AUDITS),
         )
     size = _size(record.statement)
     try:

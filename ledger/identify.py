@@ -1,16 +1,17 @@
-"""What an id on the command line means: an entry, a segment, a refusal, a record, an event, a channel or an
-acquisition.
+"""What an id on the command line means: an entry, a segment, a record, an event, a channel, a checkpoint …
 
     <hex>:<row>          an entry: at least 16 hex digits of its entries root, and the row below it
-    sha256:<hex> <hex>   a record or a segment's entries root, at least 8 digits
+    sha256:<hex> <hex>   a record, an attestation, or a segment's entries root, at least 8 digits
     blake3:<hex>         a channel's fingerprint, a segment's or a refusal's file, at least 8 digits
+    either               a model checkpoint, by any digest of it or of one of its files
     blake3:<hex>#<row>   a row of a source file, whose digest alone means the file
     <number>             an event of the log
-    anything else        a channel (NAME or NAME@VERSION), an acquisition or a plan
+    anything else        a channel (NAME or NAME@VERSION), an acquisition, a plan, an attested checkpoint or
+                         hosted model by its name
 
 A text that means several things is refused with the spellings that mean one: `event:17`, `channel:NAME`,
-`acquisition:ID`, `plan:NAME`, `segment:<hex>`, `record:<hex>`, `refusal:<hex>`, `source:<hex>`, or more
-digits.
+`acquisition:ID`, `plan:NAME`, `segment:<hex>`, `record:<hex>`, `refusal:<hex>`, `source:<hex>`,
+`attestation:<hex>`, `checkpoint:<hex>`, or more digits.
 """
 
 from __future__ import annotations
@@ -22,10 +23,22 @@ from dataclasses import dataclass
 from contracts.channel import parse_reference
 from contracts.errors import UsageError
 from contracts.findings import shown
+from ledger import checkpoints
+from ledger.attestations import STACK
+from ledger.checkpoints import CheckpointFound
 from ledger.entry_id import SHORT, entry_id
 from ledger.entry_id import parse as parse_entry
 from ledger.index import Index
-from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
+from ledger.index_rows import (
+    AcquisitionRow,
+    AttestationRow,
+    ChannelRow,
+    PlanRow,
+    RecordRow,
+    RefusalRow,
+    SegmentRow,
+)
+from ledger.objects import Objects
 
 MIN_HEX = 8
 HEX = re.compile(rf"(?:(sha256|blake3):)?([0-9a-f]{{{MIN_HEX},64}})", re.ASCII)
@@ -65,7 +78,7 @@ class SourceFound:
 
 Found = (
     EntryFound | EventFound | SourceFound | SegmentRow | RefusalRow | RecordRow | ChannelRow | AcquisitionRow
-    | PlanRow
+    | PlanRow | AttestationRow | CheckpointFound
 )  # fmt: skip
 
 
@@ -88,14 +101,21 @@ def spelling(found: Found) -> str:
             text = f"acquisition:{found.id}"
         case PlanRow():
             text = f"plan:{found.id}"
+        case AttestationRow():
+            text = f"attestation:{found.statement.removeprefix('sha256:')}"
+        case CheckpointFound():
+            text = f"checkpoint:{found.digest}"
         case SourceFound():
             row = "" if found.row is None else f"#{found.row}"
             text = f"source:{found.digest.removeprefix('blake3:')}{row}"
     return text
 
 
-def identify(index: Index, text: str, at: int) -> Found:
-    """The one thing a text means at the head of size `at`; UsageError `unknown-id` or `ambiguous-id`."""
+def identify(index: Index, text: str, at: int, objects: Objects | None = None) -> Found:
+    """The one thing a text means at the head of size `at`; UsageError `unknown-id` or `ambiguous-id`.
+
+    Checkpoints are known only with `objects`, where their attestations stand.
+    """
     if (reference := parse_entry(text)) is not None:
         segments = index.segments_by_root(reference.prefix, at)
         entries = [EntryFound(segment, reference.row) for segment in segments if reference.row < segment.rows]
@@ -105,10 +125,13 @@ def identify(index: Index, text: str, at: int) -> Found:
                 expected=f"a row below {max(segment.rows for segment in segments)}",
             )  # fmt: skip
         return _only(text, list(entries))
+    lookups = dict(_LOOKUPS)
+    if objects is not None:
+        lookups["checkpoint"] = lambda index, text, at: _checkpoint(index, objects, text, at)
     prefix, colon, rest = text.partition(":")
-    if colon and prefix in _LOOKUPS:
-        return _only(text, list(_LOOKUPS[prefix](index, rest, at)))
-    return _only(text, [found for look in _LOOKUPS.values() for found in look(index, text, at)])
+    if colon and prefix in lookups:
+        return _only(text, list(lookups[prefix](index, rest, at)))
+    return _only(text, [found for look in lookups.values() for found in look(index, text, at)])
 
 
 def _only(text: str, found: list[Found]) -> Found:
@@ -118,8 +141,8 @@ def _only(text: str, found: list[Found]) -> Found:
         raise UsageError(
             f"nothing in this ledger is called {shown(text)}", code="unknown-id",
             expected=f"an entry ({SHORT} hex digits, a colon, a row), a record or segment ({MIN_HEX} hex), "
-            "the number of an event, a channel or an acquisition",
-            next_step="see `ledger log`, `ledger channel list` and `ledger acquisition list`",
+            "the number of an event, a channel, an acquisition, a plan or a checkpoint",
+            next_step="see `ledger log`, and `list` of `ledger channel`, `acquisition`, `plan` and `attest`",
         )  # fmt: skip
     listed = ", ".join(shown(spelling(item), 100) for item in found[:_LISTED])
     more = f", … ({len(found)} in all)" if len(found) > _LISTED else ""
@@ -198,6 +221,23 @@ def _source(index: Index, text: str, at: int) -> Iterator[Found]:
                 yield SourceFound(source.digest, source.name, holder.event, int(row) if mark else None)
 
 
+def _attestation(index: Index, text: str, at: int) -> Iterator[Found]:
+    """By its digest; a claim about a hosted model by the name it gives too."""
+    digest = _by_digest(text, "sha256")
+    for row in index.attestations(at):
+        if digest(row.statement) or (row.kind, row.subject) == (STACK, text):
+            yield row
+
+
+def _checkpoint(index: Index, objects: Objects, text: str, at: int) -> Iterator[Found]:
+    """By the name it was attested under, or any digest of it."""
+    sha256, blake3 = _by_digest(text, "sha256"), _by_digest(text, "blake3")
+    if any(row.subject == text for row in index.attestations(at)) or HEX.fullmatch(text):
+        for found in checkpoints.known(index, objects, at):
+            if text in found.names or any(sha256(d) or blake3(d) for d in found.digests):
+                yield found
+
+
 _LOOKUPS: dict[str, Callable[[Index, str, int], Iterator[Found]]] = {
     "event": _event,
     "segment": _segment,
@@ -207,4 +247,5 @@ _LOOKUPS: dict[str, Callable[[Index, str, int], Iterator[Found]]] = {
     "acquisition": _acquisition,
     "plan": _plan,
     "source": _source,
+    "attestation": _attestation,
 }

@@ -1,19 +1,21 @@
 """Where an entry comes from and what became of it, and what an audit rests on.
 
-From an entry upward: the row of the source file, its segment and event under the signed head, channel,
-acquisition, inputs, and the audits that read it. From an audit, a channel or an acquisition downward: the
-segments, with their sources. Every step is checked on the way; nothing is told from the catalog alone.
+From an entry upward: the row of the source file, its segment and event under the signed head, channel with
+its checkpoint, acquisition with what attests it, inputs, and the audits that read it. From everything else
+downward: its channels and acquisitions, the segments with their sources, and the audits. Every step is
+checked on the way; nothing is told from the catalog alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from ledger import events
+from ledger import events, lineage_scope
+from ledger import lineage_parts as parts
 from ledger.audit_scope import (
     acquisitions_of,
     all_audits,
@@ -23,18 +25,31 @@ from ledger.audit_scope import (
     reads,
     segments_of,
 )
-from ledger.design_scope import asks, chosen
+from ledger.checkpoints import CheckpointFound
 from ledger.event_types import (
+    ACQUISITION,
+    CHANNEL,
     AcquisitionEvent,
+    AttestationEvent,
     AuditEvent,
     ChannelEvent,
     PlanEvent,
     RefusalEvent,
+    RevocationEvent,
     SegmentEvent,
 )
 from ledger.identify import EntryFound, EventFound, Found, SourceFound, identify
-from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
-from ledger.node import Node, present
+from ledger.index_rows import (
+    AcquisitionRow,
+    AttestationRow,
+    ChannelRow,
+    PlanRow,
+    RecordRow,
+    RefusalRow,
+    SegmentRow,
+)
+from ledger.lineage_parts import logged, with_children
+from ledger.node import Node
 from ledger.pages import PAGE_ROWS
 from ledger.reading import Reading
 from ledger.segment_reader import SegmentReader
@@ -54,6 +69,7 @@ from ledger.show import (
     segment_node,
     source_node,
 )
+from ledger.show_attested import attestation_node, checkpoint_node
 from ledger.source_check import check_source
 
 INPUTS = ("state_hash", "candidates_hash", "request_hash", "view_hash", "response_hash")
@@ -65,14 +81,21 @@ def lineage(reading: Reading, text: str, source: Path | None = None) -> Node:
     `source` is a file that should be one it came from: a node `file` says so, with the row of an entry;
     VerificationError when it is another file.
     """
-    found = identify(reading.index, text, reading.size)
+    found = identify(reading.index, text, reading.size, reading.objects)
     if isinstance(found, EventFound):
         found = made_by(reading, found)
     reading.confirm(found.event)
+    if isinstance(found, EntryFound):
+        return _of_entry(reading, read_entry(reading, found), source)
+    node = _of(reading, found)
+    if source is None:
+        return node
+    return with_children(node, [check_source(source, _sources_below(node)), *node.children])
+
+
+def _of(reading: Reading, found: Found) -> Node:
+    """The tree of anything but an entry."""
     match found:
-        case EntryFound():
-            node = _of_entry(reading, read_entry(reading, found), source)
-            source = None
         case SegmentRow():
             node = _of_segment(reading, found)
         case RecordRow():
@@ -86,12 +109,14 @@ def lineage(reading: Reading, text: str, source: Path | None = None) -> Node:
         case SourceFound():
             node = _of_source(reading, found)
         case RefusalRow():
-            node = _with(refusal_node(reading, found), [_logged(reading, found.event)])
-        case EventFound():
-            node = _with(event_node(reading, found.event), [head_node(reading)])
-    if source is None:
-        return node
-    return _with(node, [check_source(source, _sources_below(node)), *node.children])
+            node = _of_refusal(reading, found)
+        case CheckpointFound():
+            node = _of_checkpoint(reading, found)
+        case AttestationRow():
+            node = _of_attestation(reading, found)
+        case _:
+            node = _of_event(reading, found.event)
+    return node
 
 
 def _sources_below(node: Node) -> dict[str, str]:
@@ -116,25 +141,25 @@ def _of_entry(reading: Reading, entry: Entry, path: Path | None) -> Node:
             {"name": source.name, "digest": source.digest, "row": entry.source_row},
             () if path is None else (check_source(path, {source.digest: source.name}, entry),),
         ),
-        _with(
+        with_children(
             segment_node(reading, segment, row=entry.row, page=entry.row // PAGE_ROWS),
-            [_logged(reading, segment.event)],
+            [logged(reading, segment.event)],
         ),
-        *_channels(reading, [values["channel"]] if "channel" in values else []),
-        *_acquisitions(reading, [values["acquisition_id"]]),
+        *parts.channels(reading, [values["channel"]] if "channel" in values else []),
+        *parts.acquisitions(reading, [values["acquisition_id"]]),
         *([Node("inputs", entry.id, inputs)] if inputs else []),
         *(audit_node(reading, record) for record in audits_over(reading, [segment]) if reads(record, values)),
     ]
-    return _with(entry_node(reading, entry, shown), below)
+    return with_children(entry_node(reading, entry, shown), below)
 
 
 def _of_segment(reading: Reading, segment: SegmentRow) -> Node:
-    return _with(
+    return with_children(
         segment_node(reading, segment),
         [
-            _logged(reading, segment.event),
-            *_channels(reading, segment.channels),
-            *_acquisitions(reading, segment.acquisitions),
+            logged(reading, segment.event),
+            *parts.channels(reading, segment.channels),
+            *parts.acquisitions(reading, segment.acquisitions),
             *(audit_node(reading, record) for record in audits_over(reading, [segment])),
         ],
     )
@@ -142,30 +167,26 @@ def _of_segment(reading: Reading, segment: SegmentRow) -> Node:
 
 def _of_audit(reading: Reading, record: Record) -> Node:
     """An audit downward: its head, channels, acquisitions and segments, in the order of the log."""
-    return _with(
+    return with_children(
         audit_node(reading, record),
         [
-            _logged(reading, record.row.event),
-            *_channels(reading, channels_of(reading, record)),
-            *_acquisitions(reading, acquisitions_of(reading, record)),
-            *_plans(reading, design_of(record).get("plan")),
-            *(_checked_segment(reading, segment) for segment in segments_of(reading, record)),
+            logged(reading, record.row.event),
+            *parts.channels(reading, channels_of(reading, record)),
+            *parts.acquisitions(reading, acquisitions_of(reading, record)),
+            *parts.plans(reading, design_of(record).get("plan")),
+            *(parts.segment(reading, segment) for segment in segments_of(reading, record)),
         ],
     )
 
 
 def _of_plan(reading: Reading, row: PlanRow) -> Node:
     """A plan downward: the audits that followed it."""
-    followed = [
-        audit_node(reading, record)
-        for record in all_audits(reading)
-        if design_of(record).get("plan") == row.digest
-    ]
-    return _with(plan_node(reading, row), [_logged(reading, row.event), *followed])
+    followed = [record for record in all_audits(reading) if design_of(record).get("plan") == row.digest]
+    return with_children(plan_node(reading, row), [logged(reading, row.event), *_audits(reading, followed)])
 
 
 def _of_source(reading: Reading, found: SourceFound) -> Node:
-    """A source file downward: what was made of it; of one row, the entries it became."""
+    """A source file downward: what was made of it; of one row, the entries or the refusal it became."""
     index, size = reading.index, reading.size
     segments = [s for s in index.segments(size) if any(f.digest == found.digest for f in s.sources)]
     refusals = [r for r in index.refusals(size) if any(f.digest == found.digest for f in r.sources)]
@@ -175,44 +196,59 @@ def _of_source(reading: Reading, found: SourceFound) -> Node:
             for segment in segments
             for row in rows_of(reading, segment, found)
         ]
-        return _with(source_node(found), entries)
-    return _with(
+        refused = [_of_refusal(reading, row) for row in refusals if rows_of(reading, row, found)]
+        return with_children(source_node(found), [*entries, *refused])
+    return with_children(
         source_node(found),
         [
-            *(_checked_segment(reading, segment) for segment in segments),
-            *(_checked_refusal(reading, row) for row in refusals),
-            *(audit_node(reading, record) for record in audits_over(reading, segments)),
+            *(parts.segment(reading, segment) for segment in segments),
+            *(parts.refusal(reading, row) for row in refusals),
+            *_audits(reading, [*audits_over(reading, segments), *_counting(reading, refusals)]),
         ],
     )
 
 
-def rows_of(reading: Reading, segment: SegmentRow, found: SourceFound) -> list[int]:
-    """The rows of a segment that a row of a source file became."""
-    reading.confirm(segment.event)
-    places = [i for i, source in enumerate(segment.sources) if source.digest == found.digest]
-    with SegmentReader.ranged(reading.objects, segment) as reader:
-        where = reader.source_rows(0, segment.rows)
+def rows_of(reading: Reading, stored: SegmentRow | RefusalRow, found: SourceFound) -> list[int]:
+    """The rows of a segment or a refusal that a row of a source file became."""
+    reading.confirm(stored.event)
+    places = [i for i, source in enumerate(stored.sources) if source.digest == found.digest]
+    folder = "segments" if isinstance(stored, SegmentRow) else "refusals"
+    with SegmentReader.ranged(reading.objects, stored, folder) as reader:
+        where = reader.source_rows(0, stored.rows)
     hit = np.isin(where.files, places) & (where.rows == found.row)
     return [int(row) for row in np.flatnonzero(hit)]
 
 
-def _of_channel(reading: Reading, row: ChannelRow) -> Node:
-    segments = reading.index.segments(reading.size, channels=[row.channel.fingerprint])
-    acquisitions = sorted(
-        {part.acquisition for s in segments for part in s.scope if part.channel == row.channel.fingerprint}
+def _of_refusal(reading: Reading, row: RefusalRow) -> Node:
+    """Refused sides downward: the audits whose flow counts one of them."""
+    reading.confirm(row.event)
+    return with_children(
+        refusal_node(reading, row),
+        [logged(reading, row.event), *_audits(reading, list(_counting(reading, [row])))],
     )
-    audits = [
-        audit_node(reading, record)
-        for record in audits_over(reading, segments)
-        if asks(design_of(record), row.channel.fingerprint)
-    ]
-    return _with(
+
+
+def _counting(reading: Reading, refusals: Sequence[RefusalRow]) -> Sequence[Record]:
+    """The audits that count a side of these refusals."""
+    made = {row.event for row in refusals}
+    sides = [side for side in lineage_scope.refused(reading) if side.event in made] if made else []
+    return list(lineage_scope.of_refused(reading, sides))
+
+
+def _of_channel(reading: Reading, row: ChannelRow) -> Node:
+    fingerprint = row.channel.fingerprint
+    segments = reading.index.segments(reading.size, channels=[fingerprint])
+    acquisitions = sorted(
+        {part.acquisition for s in segments for part in s.scope if part.channel == fingerprint}
+    )
+    return with_children(
         channel_node(reading, row),
         [
-            _logged(reading, row.event),
-            *_acquisitions(reading, acquisitions),
-            *(_checked_segment(reading, segment) for segment in segments),
-            *audits,
+            logged(reading, row.event),
+            *parts.weights_of(reading, row),
+            *parts.acquisitions(reading, acquisitions),
+            *(parts.segment(reading, segment) for segment in segments),
+            *_audits(reading, lineage_scope.of_channel(reading, fingerprint)),
         ],
     )
 
@@ -220,30 +256,72 @@ def _of_channel(reading: Reading, row: ChannelRow) -> Node:
 def _of_acquisition(reading: Reading, row: AcquisitionRow) -> Node:
     segments = reading.index.segments(reading.size, acquisitions=[row.id])
     asked = {part.channel for s in segments for part in s.scope if part.acquisition == row.id}
-    channels = sorted(channel for channel in asked if channel is not None)
-    audits = [
-        audit_node(reading, record)
-        for record in audits_over(reading, segments)
-        if any(asks(design_of(record), c) and chosen(design_of(record), c, row.id) for c in asked)
-    ]
-    return _with(
+    return with_children(
         acquisition_node(reading, row),
         [
-            _logged(reading, row.event),
-            *_channels(reading, channels),
-            *(_checked_segment(reading, segment) for segment in segments),
-            *audits,
+            logged(reading, row.event),
+            *parts.attestations_of(reading, row.id),
+            *parts.channels(reading, sorted(channel for channel in asked if channel is not None)),
+            *(parts.segment(reading, segment) for segment in segments),
+            *_audits(reading, lineage_scope.of_acquisition(reading, row.id)),
         ],
     )
 
 
-def _plans(reading: Reading, digest: object) -> Iterator[Node]:
-    """The plan an audit followed."""
-    for row in reading.index.plans(reading.size):
-        if row.digest == digest:
-            reading.confirm(row.event)
-            yield plan_node(reading, row)
-            return
+def _of_checkpoint(reading: Reading, found: CheckpointFound) -> Node:
+    """A model checkpoint upward to what attests it, downward to the channels that name it and on."""
+    fingerprints = list(dict.fromkeys(row.channel.fingerprint for row in found.channels))
+    segments = reading.index.segments(reading.size, channels=fingerprints)
+    attested = [
+        with_children(attestation_node(reading, row), [logged(reading, row.event)]) for row in found.rows
+    ]
+    return with_children(
+        checkpoint_node(reading, found),
+        [
+            *attested,
+            *(channel_node(reading, row) for row in found.channels),
+            *(parts.segment(reading, segment) for segment in segments),
+            *_audits(reading, lineage_scope.of_checkpoint(reading, found)),
+        ],
+    )
+
+
+def _of_attestation(reading: Reading, row: AttestationRow) -> Node:
+    """An attestation upward to its event, downward to what it is about and the audits that count it."""
+    below: list[Node] = []
+    if row.kind == ACQUISITION:
+        below = [
+            acquisition_node(reading, other)
+            for other in reading.index.acquisitions(reading.size)
+            if other.id == row.subject
+        ]
+        below += [
+            parts.segment(reading, segment)
+            for segment in reading.index.segments(reading.size, acquisitions=[row.subject])
+        ]
+    elif (found := lineage_scope.attested(reading, row)) is not None:
+        below = [
+            checkpoint_node(reading, found),
+            *(channel_node(reading, channel) for channel in found.channels),
+        ]
+    audits = _audits(reading, lineage_scope.of_attestation(reading, row))
+    return with_children(attestation_node(reading, row), [logged(reading, row.event), *below, *audits])
+
+
+def _of_event(reading: Reading, event: int) -> Node:
+    """An event that brought nothing of its own; a revocation leads to what it took back."""
+    below: list[Node] = []
+    decoded = events.decode(reading.event_row(event).data)
+    if isinstance(decoded, RevocationEvent):
+        index, size, target = reading.index, reading.size, decoded.target_id
+        if decoded.target_kind == ACQUISITION:
+            below = [acquisition_node(reading, row) for row in index.acquisitions(size) if row.id == target]
+        elif decoded.target_kind == CHANNEL:
+            below = list(parts.channels(reading, [target]))
+        else:
+            rows = [row for row in index.attestations(size) if row.statement == target]
+            below = [attestation_node(reading, row) for row in rows]
+    return with_children(event_node(reading, event), [head_node(reading), *below])
 
 
 def made_by(reading: Reading, found: EventFound) -> Found:
@@ -263,48 +341,10 @@ def made_by(reading: Reading, found: EventFound) -> Found:
             rows = index.records(size)
         case PlanEvent():
             rows = index.plans(size)
+        case AttestationEvent():
+            rows = index.attestations(size)
     return next((row for row in rows if row.event == event), found)
 
 
-def _with(node: Node, children: Sequence[Node]) -> Node:
-    return Node(node.kind, node.id, node.facts, tuple(children))
-
-
-def _logged(reading: Reading, event: int) -> Node:
-    """An event by its place in the log, and the head that commits to it."""
-    facts = present(
-        type=reading.event_row(event).type,
-        time=reading.event_row(event).time,
-        leaf=event,
-        size=reading.size,
-        path=reading.proof_length(event),
-    )
-    return Node("event", str(event), facts, (head_node(reading),))
-
-
-def _checked_refusal(reading: Reading, refusal: RefusalRow) -> Node:
-    reading.confirm(refusal.event)
-    return refusal_node(reading, refusal)
-
-
-def _checked_segment(reading: Reading, segment: SegmentRow) -> Node:
-    reading.confirm(segment.event)
-    return segment_node(reading, segment)
-
-
-def _channels(reading: Reading, fingerprints: Sequence[str]) -> Iterator[Node]:
-    """The channels of some fingerprints, each under the name it was first registered by."""
-    first: dict[str, ChannelRow] = {}
-    for row in reading.index.channel_rows(reading.size):
-        first.setdefault(row.channel.fingerprint, row)
-    for fingerprint in dict.fromkeys(fingerprints):
-        if fingerprint in first:
-            reading.confirm(first[fingerprint].event)
-            yield channel_node(reading, first[fingerprint])
-
-
-def _acquisitions(reading: Reading, ids: Sequence[str]) -> Iterator[Node]:
-    for row in reading.index.acquisitions(reading.size):
-        if row.id in ids:
-            reading.confirm(row.event)
-            yield acquisition_node(reading, row)
+def _audits(reading: Reading, records: Iterable[Record]) -> list[Node]:
+    return [audit_node(reading, record) for record in lineage_scope.in_order(records)]

@@ -56,6 +56,14 @@ class Reading:
             self._confirmed[event] = decoded
         return self._confirmed[event]
 
+    def revocation(self, target: str, *kinds: str) -> dict[str, object] | None:
+        """The first revocation of a thing of these kinds; channels go by fingerprint, see `event_types`."""
+        for row in self.index.revocations(self.size):
+            if row.target_id == target and row.target_kind in kinds:
+                self.confirm(row.event)
+                return {"event": row.event, "time": row.time, "reason": row.reason}
+        return None
+
     def proof_length(self, event: int) -> int:
         """How many hashes lead from an event to the signed root; the path is checked."""
         path = tree.inclusion_proof(event, self.size, tree.leaves_reader(self.head.leaves))

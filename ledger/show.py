@@ -10,18 +10,30 @@ from contracts.digest import unpack
 from contracts.errors import MalformedError, VerificationError
 from contracts.schema import SegmentSchema
 from ledger import envelope, events, statement
+from ledger.checkpoints import CheckpointFound
 from ledger.entry_id import entry_id
 from ledger.envelope import Envelope
-from ledger.event_types import ACQUISITION
+from ledger.event_types import ACQUISITION, ATTESTATION, CHANNEL
 from ledger.identify import EntryFound, EventFound, SourceFound, identify
-from ledger.index_rows import AcquisitionRow, ChannelRow, PlanRow, RecordRow, RefusalRow, SegmentRow
+from ledger.index_rows import (
+    AcquisitionRow,
+    AttestationRow,
+    ChannelRow,
+    PlanRow,
+    RecordRow,
+    RefusalRow,
+    SegmentRow,
+)
 from ledger.node import Node, present
 from ledger.object_names import record_name
 from ledger.pages import page_count
 from ledger.reading import Reading
 from ledger.revoked_since import REPRODUCES, revoked_since, told
 from ledger.segment_reader import SegmentReader, schema_of
+from ledger.show_attested import attestation_node, checkpoint_node
 from ledger.statement import Statement
+
+AUDITS = ("audit", "record")  # what a revocation may call an audit
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class Record:
 
 def show(reading: Reading, text: str) -> Node:
     """The node of what an id means, alone; UsageError when it means nothing or several things."""
-    found = identify(reading.index, text, reading.size)
+    found = identify(reading.index, text, reading.size, reading.objects)
     reading.confirm(found.event)
     match found:
         case EntryFound():
@@ -62,6 +74,10 @@ def show(reading: Reading, text: str) -> Node:
             record = read_record(reading, found)
             node = audit_node(reading, record)
             node = Node(node.kind, node.id, {**node.facts, "predicate": dict(record.statement.predicate)})
+        case AttestationRow():
+            node = attestation_node(reading, found, whole=True)
+        case CheckpointFound():
+            node = checkpoint_node(reading, found, whole=True)
         case _:
             node = node_of(reading, found)
     return node
@@ -171,6 +187,8 @@ def channel_node(reading: Reading, row: ChannelRow, *, spec: bool = False) -> No
         fingerprint=channel.fingerprint,
         event=row.event,
         time=reading.event_row(row.event).time,
+        checkpoint=channel.checkpoint,
+        revoked=reading.revocation(channel.fingerprint, CHANNEL),
         spec={name: dict(table) for name, table in channel.spec.items()} if spec else None,
     )
     return Node("channel", channel.reference, facts)
@@ -185,7 +203,7 @@ def acquisition_node(reading: Reading, row: AcquisitionRow) -> Node:
         event=row.event,
         time=reading.event_row(row.event).time,
         rows=sum(part.rows for s in segments for part in s.scope if part.acquisition == row.id),
-        revoked=revocation(reading, row.id),
+        revoked=reading.revocation(row.id, ACQUISITION),
         supersedes=row.supersedes,
         superseded_by=later or None,
         attested=_attested(reading, row.id) or None,
@@ -218,18 +236,9 @@ def _attested(reading: Reading, acquisition: str) -> list[dict[str, object]]:
     for row in reading.index.attestations(reading.size):
         if (row.kind, row.subject) == (ACQUISITION, acquisition):
             reading.confirm(row.event)
-            revoked = revocation(reading, row.statement)
+            revoked = reading.revocation(row.statement, ATTESTATION)
             found.append(present(statement=row.statement, event=row.event, revoked=revoked))
     return found
-
-
-def revocation(reading: Reading, target: str) -> dict[str, object] | None:
-    """The first revocation of an acquisition (its id) or of an audit (the digest of its record)."""
-    for row in reading.index.revocations(reading.size):
-        if row.target_id == target:
-            reading.confirm(row.event)
-            return {"event": row.event, "time": row.time, "reason": row.reason}
-    return None
 
 
 def event_node(reading: Reading, event: int) -> Node:
@@ -293,7 +302,7 @@ def audit_node(reading: Reading, record: Record) -> Node:
         entries_in=provenance.get("entries_in"),
         entries_kept=provenance.get("entries_kept"),
         level=provenance.get("level"),
-        revoked=revocation(reading, record.row.record),
+        revoked=reading.revocation(record.row.record, *AUDITS),
         **_standing(reading, record),
     )
     return Node("audit", record.row.record, facts)
