@@ -13,7 +13,6 @@ from typing import Any
 
 from contracts.digest import sha256_digest
 from contracts.errors import MalformedError, TamperError, VerificationError
-from contracts.findings import shown
 from ledger import oms
 from ledger.ec_keys import EcPublicKey
 from ledger.fields import Fields
@@ -149,7 +148,7 @@ def compare(model: SignedModel, files: Mapping[str, Digests]) -> None:
 
 def _first(names: list[str]) -> str:
     more = f", … ({len(names) - SHOWN} more)" if len(names) > SHOWN else ""
-    return ", ".join(shown(name, 80) for name in names[:SHOWN]) + more
+    return ", ".join(n if n.isprintable() else ascii(n) for n in names[:SHOWN]) + more
 
 
 def _text(value: object) -> str:
