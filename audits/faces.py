@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -92,26 +92,47 @@ class RangeFaces:
     broken_by_arm: Ints
 
 
+class Beside(Protocol):
+    """Something summarised of every range beside the faces."""
+
+    @property
+    def look(self) -> Callable[[TrajectoryRange], Any]:
+        """What is wanted of one range: a pure function that can be pickled, called wherever the range is."""
+        ...
+
+    def add(self, found: Any) -> None:
+        """Takes what `look` gave for the next range."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The faces of a range, and what the others want of it."""
+
+    axes: Axes
+    looks: tuple[Callable[[TrajectoryRange], Any], ...]
+
+    def __call__(self, part: TrajectoryRange) -> tuple[RangeFaces, tuple[Any, ...]]:
+        return assemble_range(part, self.axes), tuple(look(part) for look in self.looks)
+
+
 def assemble(
-    selection: Selection,
-    observe: Callable[[TrajectoryRange], None] | None = None,
-    *,
-    same_view: Sequence[int | None] | None = None,
+    selection: Selection, beside: Sequence[Beside] = (), *, same_view: Sequence[int | None] | None = None
 ) -> Faces:
     """The faces of everything a selection holds; `flow.shortfall` says why when there are none.
 
-    `observe` is shown every range once, for what is summarised beside the faces. `same_view` numbers the
-    arms that must show the same view at an endpoint by group, None for an arm with a view of its own.
+    `same_view` numbers the arms that must show the same view at an endpoint by group, None for an arm with
+    a view of its own.
     """
     arms = selection.scope.arms
     groups = (None,) * len(arms) if same_view is None else tuple(same_view)
     acquisitions = tuple(selection.acquisitions[arm] for arm in arms)
     axes = Axes(arms, acquisitions, common_layouts(arms), groups)
     parts = []
-    for part in selection.ranges():
-        if observe is not None:
-            observe(part)
-        parts.append(assemble_range(part, axes))
+    for faces, seen in selection.map(_Work(axes, tuple(each.look for each in beside))):
+        parts.append(faces)
+        for each, found in zip(beside, seen, strict=True):
+            each.add(found)
     return join(parts, axes, selection)
 
 

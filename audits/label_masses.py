@@ -5,7 +5,9 @@ One mass per cell, taken from the entry of the target; over the entries in scope
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,25 +18,46 @@ from audits.statistics import label_mass
 from contracts.order import ranks
 from ledger.snapshot import TrajectoryRange
 
+Masses = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RangeMasses:
+    """The masses of one range by arm, and whether any entry of it stores one."""
+
+    by_arm: tuple[Masses, ...]
+    present: bool
+
+
+def of_range(part: TrajectoryRange, arms: int) -> RangeMasses:
+    """The mass of every cell of a range, from the entry of its target."""
+    entries = part.entries
+    candidate, target = entries["candidate"], entries["target"]
+    names = ranks(pa.chunked_array([*candidate.chunks, *target.chunks], candidate.type))
+    of_target = names.codes[: entries.num_rows] == names.codes[entries.num_rows :]
+    mass = np.asarray(entries["label_mass"].to_numpy(), np.float64)[of_target]
+    arm = np.asarray(entries["arm"].to_numpy())[of_target]
+    present = entries["label_mass"].null_count < entries.num_rows
+    return RangeMasses(tuple(mass[arm == index] for index in range(arms)), present)
+
 
 class LabelMasses:
     """Collects masses range by range; NaN stands for a cell that stores none."""
 
     def __init__(self, arms: int) -> None:
-        self._found: list[list[npt.NDArray[np.float64]]] = [[] for _ in range(arms)]
+        self._found: list[list[Masses]] = [[] for _ in range(arms)]
         self.present = False
 
-    def add(self, part: TrajectoryRange) -> None:
-        """Take the masses of one range."""
-        entries = part.entries
-        self.present |= entries["label_mass"].null_count < entries.num_rows
-        candidate, target = entries["candidate"], entries["target"]
-        names = ranks(pa.chunked_array([*candidate.chunks, *target.chunks], candidate.type))
-        of_target = names.codes[: entries.num_rows] == names.codes[entries.num_rows :]
-        mass = np.asarray(entries["label_mass"].to_numpy(), np.float64)[of_target]
-        arm = np.asarray(entries["arm"].to_numpy())[of_target]
-        for index, masses in enumerate(self._found):
-            masses.append(mass[arm == index])
+    @property
+    def look(self) -> Callable[[TrajectoryRange], RangeMasses]:
+        """What is taken from one range."""
+        return partial(of_range, arms=len(self._found))
+
+    def add(self, found: RangeMasses) -> None:
+        """Take the masses of the next range."""
+        self.present |= found.present
+        for masses, of_arm in zip(self._found, found.by_arm, strict=True):
+            masses.append(of_arm)
 
     def tables(self) -> list[dict[str, Any]]:
         """The summary of each arm, as a record holds it."""

@@ -27,7 +27,7 @@ from audits.transport_estimates import EQUAL_TARGET, Pair, Progress, estimates
 from audits.transport_tables import ROLES, empty_tables, repeats, tables
 from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
-from ledger.snapshot import Arm, Level, Snapshot, TrajectoryRange
+from ledger.snapshot import Arm, Level, Snapshot
 
 AUDIT = "transport"
 PRIMARY = "interaction"
@@ -82,12 +82,7 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
     """Run the design of a transport audit or a contrast, new or read back from a record."""
     selection = snapshot.select(design.scope)
     masses, donors = LabelMasses(len(ROLES)), DonorMap(design.scope.arms)
-
-    def observe(part: TrajectoryRange) -> None:
-        masses.add(part)
-        donors.add(part)
-
-    faces = assemble(selection, observe)
+    faces = assemble(selection, (masses, donors))
     pair = Pair(faces)
     cohort = Cohort(faces.cluster, len(faces.trajectories), seed=design.seed, resamples=design.resamples)
     types = target_types(faces, design.target_types)

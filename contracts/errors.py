@@ -36,6 +36,10 @@ class LedgerError(Exception):
         self.next_step = next_step
         super().__init__(what)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """An error that is met in another process comes back with all its parts."""
+        return _again, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         line = f"{self.where}: {self.what}" if self.where else self.what
         if self.expected is not None and self.got is not None:
@@ -123,3 +127,10 @@ class CannotAnswerError(LedgerError):
 
     exit_code = 5
     default_code = "cannot-answer"
+
+
+def _again(kind: type[LedgerError], args: tuple[object, ...], parts: Mapping[str, object]) -> LedgerError:
+    """The error of a kind with these parts, whatever its constructor asks for."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(parts)
+    return error

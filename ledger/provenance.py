@@ -109,6 +109,20 @@ class ProvenanceCount:
         for column, count in judged.absent.items():
             self.absent[column] += count
 
+    def merge(self, other: ProvenanceCount) -> None:
+        """Add what was counted elsewhere of other transitions."""
+        self.entries_in += other.entries_in
+        self.refused_sides_revoked += other.refused_sides_revoked
+        for mine, its in (
+            (self.entries_out, other.entries_out),
+            (self.transitions_out, other.transitions_out),
+            (self.absent, other.absent),
+        ):
+            for name, count in its.items():
+                mine[name] += count
+        for level, count in other.levels.items():
+            self.levels[level] += count
+
 
 def apply_rules(entries: pa.Table, facts: ScopeFacts) -> Judgement:
     """Judge every entry of a table that holds whole transitions, sorted by (trajectory_id, step).

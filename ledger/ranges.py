@@ -88,6 +88,21 @@ class Trajectories:
             if first < last:
                 yield index, int(run.start[first]), int(run.stop[last - 1])
 
+    def part(self, low: int, high: int) -> Trajectories:
+        """The trajectories [low, high) alone, with no more of each segment than they need."""
+        runs, ranks = [], []
+        for run, rank in zip(self.runs, self.ranks, strict=True):
+            first, last = np.searchsorted(rank, [low, high]).tolist()
+            if first < last:
+                runs.append(run.part(first, last))
+                ranks.append(rank[first:last] - low)
+        return Trajectories(_copied(self.names, low, high), self.entries[low:high], runs, ranks)
+
+
+def _copied(names: pa.Array, first: int, last: int) -> pa.Array:
+    """Part of an array in memory of its own: a slice would be pickled with all there is around it."""
+    return names.take(pa.array(np.arange(first, last)))
+
 
 @dataclass
 class _Piece:

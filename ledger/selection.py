@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from ledger.attested import NOBODY, Vouched
-from ledger.coded import places
 from ledger.donor_views import collect
+from ledger.engines import HERE, Means
 from ledger.index_rows import SegmentRow
 from ledger.inventory import Inventory, take
 from ledger.matching import Matcher
 from ledger.objects import Objects
-from ledger.provenance import Judgement, ProvenanceCount, ScopeFacts, apply_rules
-from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, by_transition, cut
+from ledger.provenance import ProvenanceCount, ScopeFacts, apply_rules
+from ledger.range_tasks import RangeKernel, RangeTask, TrajectoryRange, itself, judged_range
+from ledger.ranges import by_transition
 from ledger.refusals import RefusedRow
 from ledger.refused_readings import RefusedReadings
 from ledger.scope import Arm, Scope, Standing
 
-# What is told of an entry that broke a rule: where it belongs, and no number to compute with.
-BROKEN_COLUMNS = ("trajectory_id", "step", "endpoint", "arm", "layout", "acquisition_id", "candidate")
-
-
-@dataclass(frozen=True)
-class TrajectoryRange:
-    """Everything in scope of some consecutive trajectories.
-
-    `entries` are those that meet every rule at the required level: canonical columns (text and digests
-    coded) and `arm` int8, the index into `scope.arms`, sorted by (trajectory_id, step). `broken` has the
-    place of every other entry, in the same order, and `rule` int8, the index into RULES of the first rule
-    it breaks. `refused` are the refused sides without entries, those of revoked acquisitions included.
-    """
-
-    entries: pa.Table
-    broken: pa.Table
-    refused: tuple[RefusedRow, ...] = ()
+Value = TypeVar("Value")
 
 
 @dataclass
 class Selection:
     """What a scope selects. `acquisitions` are by arm, ascending, without the revoked ones.
 
-    `provenance` is final once `ranges` is exhausted; going through `ranges` again starts it anew.
+    `provenance` is final once `map` or `ranges` is exhausted; going through them again starts it anew.
     `used_segments` are those with an entry in scope, in the order of the log.
     """
 
@@ -56,18 +41,31 @@ class Selection:
     _inventory: Inventory
     _facts: ScopeFacts
     _readings: RefusedReadings
+    _means: Means
+
+    def map(self, work: Callable[[TrajectoryRange], Value]) -> Iterator[Value]:
+        """What `work` makes of every range of trajectories, ascending by UTF-8 bytes; verified as it is read.
+
+        The engine decides how ranges are cut and where `work` is done: it is pure and can be pickled.
+        """
+        return self._map(work, self._means)
 
     def ranges(self) -> Iterator[TrajectoryRange]:
-        """The scope in ranges of trajectories, ascending by UTF-8 bytes; verified as they are read."""
+        """The ranges themselves, one at a time in this process."""
+        return self._map(itself, HERE)
+
+    def _map(self, work: Callable[[TrajectoryRange], Value], means: Means) -> Iterator[Value]:
         self.provenance = ProvenanceCount(
             refused_sides_revoked=sum(
                 side.acquisition_id in self._facts.standing.revoked for side in self._inventory.refused
             )
         )
-        for entries, sides in self._parts():
-            judged = apply_rules(entries, self._facts)
-            self.provenance.add(judged)
-            yield _judged(entries, judged, sides)
+        whole = RangeTask.of(self._inventory)
+        kernel = RangeKernel(self._objects, self._facts, work)
+        for done in means.engine.map(kernel, whole.split(means.engine.pieces(whole.entries))):
+            self.provenance.merge(done.count)
+            means.progress("entries", self.provenance.entries_in, whole.entries)
+            yield done.value
 
     def ranges_with_refused(self) -> Iterator[TrajectoryRange]:
         """The same ranges with the scored readings of refused sides as if they were entries.
@@ -76,34 +74,10 @@ class Selection:
         none of this.
         """
         matcher = Matcher(self.scope)
-        for entries, sides in self._parts():
+        for entries, sides in RangeTask.of(self._inventory).ranges(self._objects, matcher):
             readings = self._readings.of(sides, matcher)
             merged = by_transition(pa.concat_tables([entries, readings]).unify_dictionaries())
-            yield _judged(merged, apply_rules(merged, self._facts), ())
-
-    def _parts(self) -> Iterator[tuple[pa.Table, tuple[RefusedRow, ...]]]:
-        """The entries in scope and the refused sides of every range, not judged yet."""
-        refused = self._inventory.refused
-        named = pa.array([side.trajectory_id for side in refused], pa.string())
-        trajectories = Trajectories.of(self._inventory.runs, named)
-        place = places(named, trajectories.names)
-        order = np.argsort(place, kind="stable")
-        reader = RangeReader(self._objects, Matcher(self.scope), trajectories)
-        try:
-            for low, high in cut(trajectories.entries, RANGE_ENTRIES):
-                first, last = np.searchsorted(place[order], [low, high]).tolist()
-                sides = tuple(refused[i] for i in order[first:last].tolist())
-                yield reader.read(low, high), sides
-        finally:
-            reader.close()
-
-
-def _judged(entries: pa.Table, judged: Judgement, refused: tuple[RefusedRow, ...]) -> TrajectoryRange:
-    out = entries.select(BROKEN_COLUMNS).append_column("rule", pa.array(judged.rule))
-    kept = judged.kept
-    if kept.all():
-        return TrajectoryRange(entries, out.slice(0, 0), refused)
-    return TrajectoryRange(entries.filter(pa.array(kept)), out.filter(pa.array(~kept)), refused)
+            yield judged_range(merged, apply_rules(merged, self._facts), ())
 
 
 def select(
@@ -116,11 +90,12 @@ def select(
     *,
     revoked_channels: frozenset[str] = frozenset(),
     vouched: Vouched = NOBODY,
+    means: Means = HERE,
 ) -> Selection:
     """The selection of a scope from segments and refused sides in the order of the log."""
     channels = {arm.channel.fingerprint for arm in scope.arms}
     segments = [s for s in segments if s.kind == scope.kind and not channels.isdisjoint(s.channels)]
-    inventory = take(objects, segments, refused, scope)
+    inventory = take(objects, segments, refused, scope, means.engine)
     asked = set().union(*inventory.acquisitions)
     acquired = vouched.acquisitions(objects, segments, asked)
     attested = {
@@ -139,4 +114,5 @@ def select(
         _inventory=inventory,
         _facts=ScopeFacts(scope, Standing(revoked, revoked_channels, frozenset(attested)), donors),
         _readings=readings,
+        _means=means,
     )

@@ -16,6 +16,7 @@ from ledger import events, heads
 from ledger import trust as trusts
 from ledger.attested import PREDICTIONS, Vouched
 from ledger.derive import rows as derive
+from ledger.engines import HERE, Means
 from ledger.event_types import (
     ACQUISITION,
     ATTESTATION,
@@ -46,10 +47,11 @@ from ledger.keys import PublicKey
 from ledger.object_names import refusal_index_name
 from ledger.objects import Objects
 from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
+from ledger.range_tasks import TrajectoryRange
 from ledger.refusals import RefusedRow, decode_index
 from ledger.refused_readings import RefusedReadings
 from ledger.scope import ANY_DONOR, OWN, WHERE, Arm, Level, Scope, Standing
-from ledger.selection import Selection, TrajectoryRange, select
+from ledger.selection import Selection, select
 from ledger.tree import leaf_hash
 
 __all__ = [
@@ -114,6 +116,7 @@ class Snapshot:
     has_newer_head: bool
     _objects: Objects
     _refusals: tuple[tuple[int, RefusalEvent], ...]
+    _means: Means
 
     @property
     def origin(self) -> str:
@@ -152,7 +155,7 @@ class Snapshot:
         readings = RefusedReadings(self._objects, dict(self._refusals))
         return select(
             scope, self._objects, self.segments, refused, self.revoked, readings,
-            revoked_channels=self.revoked_channels, vouched=self.vouched,
+            revoked_channels=self.revoked_channels, vouched=self.vouched, means=self._means,
         )  # fmt: skip
 
     def predictions(self, scope: PredictionScope) -> Predictions:
@@ -184,7 +187,12 @@ class Snapshot:
 
 
 def open_snapshot(
-    home: Home, *, at: int | None = None, key: PublicKey | None = None, trust_first: bool = False
+    home: Home,
+    *,
+    at: int | None = None,
+    key: PublicKey | None = None,
+    trust_first: bool = False,
+    means: Means = HERE,
 ) -> Snapshot:
     """The ledger at its newest head, or at the head of size `at`, after these steps have all passed.
 
@@ -195,16 +203,23 @@ def open_snapshot(
     3. Every channel's specification has the fingerprint of its event.
     4. Segments, acquisitions, refusals, revocations, keys and policy are read out of the events; none of the
        changes of keys and policy escaped step 1.
-    Segment files and lists of refused sides are verified when a selection reads them.
+    Segment files and lists of refused sides are verified when a selection reads them, by the engine of
+    `means`.
     """
     with Index.open(home) as index:
         checked = heads.check(home, index, key=key, trust_first=trust_first, at=at)  # step 1
         rows = ((row.index, row.data) for row in index.events(0, checked.head.size))
-        return view(checked, rows, home.objects, has_newer_head=index.size > checked.head.size)
+        newer = index.size > checked.head.size
+        return view(checked, rows, home.objects, has_newer_head=newer, means=means)
 
 
 def view(
-    checked: CheckedHead, rows: Iterable[tuple[int, bytes]], objects: Objects, *, has_newer_head: bool
+    checked: CheckedHead,
+    rows: Iterable[tuple[int, bytes]],
+    objects: Objects,
+    *,
+    has_newer_head: bool,
+    means: Means = HERE,
 ) -> Snapshot:
     """The ledger at a checked head from its events (index and bytes), wherever they and the objects lie.
 
@@ -230,6 +245,7 @@ def view(
         has_newer_head=has_newer_head,
         _objects=objects,
         _refusals=tuple(found.refusals),
+        _means=means,
     )
 
 

@@ -18,9 +18,9 @@ from audits.flow import Cell
 from contracts.channel import Channel
 from contracts.digest import blake3_digest, pack
 from contracts.errors import CannotAnswerError
+from ledger.range_tasks import BROKEN_COLUMNS, TrajectoryRange
 from ledger.ranges import SCHEMA
 from ledger.refusals import Fault, RefusedRow
-from ledger.selection import BROKEN_COLUMNS, TrajectoryRange
 from ledger.snapshot import LEVEL, REVOKED, RULES, Arm, Level, ProvenanceCount, Scope
 
 NAMES = ("direct", "shown")
@@ -48,8 +48,8 @@ class FakeSelection:
     def acquisitions(self):
         return dict(zip(self.scope.arms, self.named, strict=True))
 
-    def ranges(self):
-        return iter(self.parts)
+    def map(self, work):
+        return map(work, self.parts)
 
 
 def entry(**given):

@@ -19,7 +19,7 @@ from contracts.errors import TamperError, UsageError, VerificationError
 from contracts.refusals import CellFault, RefusedSide
 from contracts.schema import TRANSPORT
 from ledger import home as homes
-from ledger import log, ranges, segment_rows, segments, selection
+from ledger import log, range_tasks, ranges, segment_rows, segments
 from ledger.channels import add as add_channels
 from ledger.events import AcquisitionEvent, ChannelEvent, RefusalEvent, ScopeRows, SegmentEvent, Source
 from ledger.home import Home
@@ -517,7 +517,7 @@ class TestRanges:
         spread.enter(*calls)
         assert len(spread.snapshot().segments) == 7
         assert same(spread.faces(), expected)
-        monkeypatch.setattr(selection, "RANGE_ENTRIES", 50)
+        monkeypatch.setattr(range_tasks, "RANGE_ENTRIES", 50)
         monkeypatch.setattr(ranges, "HELD_ROWS", 10)
         assert same(spread.faces(), expected)
 
@@ -525,7 +525,7 @@ class TestRanges:
         ledger.enter(rows)
         expected = ledger.faces()
         monkeypatch.setattr(segments, "GROUP_ROWS", 35)
-        monkeypatch.setattr(selection, "RANGE_ENTRIES", 100)
+        monkeypatch.setattr(range_tasks, "RANGE_ENTRIES", 100)
         cut_up = Ledger.new(tmp_path / "cut-up")
         cut_up.enter(rows)
         assert same(cut_up.faces(), expected)
@@ -553,7 +553,7 @@ class TestRanges:
 
     def test_ranges_ascend_and_no_trajectory_is_in_two(self, ledger, rows, monkeypatch):
         ledger.enter(rows[::2], rows[1::2])
-        monkeypatch.setattr(selection, "RANGE_ENTRIES", 100)
+        monkeypatch.setattr(range_tasks, "RANGE_ENTRIES", 100)
         parts = [
             part.entries["trajectory_id"].unique().to_pylist()
             for part in ledger.snapshot().select(SCOPE).ranges()
@@ -584,7 +584,7 @@ class TestRanges:
                 opened.remove(self)
 
         monkeypatch.setattr(segment_rows, "SegmentReader", Watched)
-        monkeypatch.setattr(selection, "RANGE_ENTRIES", 100)
+        monkeypatch.setattr(range_tasks, "RANGE_ENTRIES", 100)
         assert len(ledger.faces()) == 30
         assert opened == []
         assert most == 1
@@ -607,7 +607,7 @@ class TestRanges:
         snapshot = ledger.snapshot()
         found = snapshot.select(replace(SCOPE, where=(("trajectory_id", ("t2",)),)))
         assert assemble(found).trajectories == ("t2",)
-        assert opened == [snapshot.segments[2]]
+        assert [segment.event for segment in opened] == [snapshot.segments[2].event]
         with pytest.raises(AssertionError, match="whole segment"):
             ledger.faces()
 

@@ -1,0 +1,117 @@
+"""Where work on pieces of a ledger is done: in this process, in processes beside it, or on a cluster.
+
+A kernel is a function of one task that gives its results one by one; both can be pickled. An engine gives
+the results of all tasks in the order of the tasks, so whoever joins them cannot tell where they were made.
+Kernels only read and count: they compute no float that depends on how the work was cut.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from contracts.errors import UsageError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+# From a task to its results, in order.
+Kernel = Callable[[Task], Iterable[Result]]
+
+TASK_ENTRIES = 1 << 20  # of a task at least: below, opening files weighs more than reading them
+TASKS_PER_WORKER = 8  # so that a slow task at the end keeps nobody waiting for long
+NAMES = "inline | pool | spark[:MASTER]"
+
+
+class Engine(Protocol):
+    """Does the tasks of a kernel; close it when no more come."""
+
+    def pieces(self, entries: int) -> int:
+        """Into how many tasks so many entries should be cut; 1 where cutting them does not pay."""
+        ...
+
+    def map(self, kernel: Kernel[Task, Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """The results of all tasks in order. `str` of a task names it to people.
+
+        A LedgerError of a kernel is raised here as it is; StorageError `engine-task` names a task that
+        could not be done.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of workers; what they are at is given up."""
+        ...
+
+
+class Inline:
+    """This process: one task after the other, their results as they come."""
+
+    def pieces(self, entries: int) -> int:
+        """Always one: nothing is done at the same time."""
+        return 1
+
+    def map(self, kernel: Kernel[Task, Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """See Engine."""
+        for task in tasks:
+            yield from kernel(task)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+INLINE = Inline()
+# Told the phase, how much of it is done, and of how much (None: unknown).
+Progress = Callable[[str, int, int | None], None]
+
+
+def silent(_phase: str, _done: int, _total: int | None) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """How a reader has its work done: by which engine, and who is told how far it is."""
+
+    engine: Engine = INLINE
+    progress: Progress = silent
+
+
+HERE = Means()
+
+
+def share(entries: int, workers: int) -> int:
+    """Into how many tasks entries are cut for some workers: neither tiny ones nor few long ones."""
+    return max(1, min(-(-entries // TASK_ENTRIES), workers * TASKS_PER_WORKER))
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def engine(name: str | None = None, workers: int | None = None) -> Engine:
+    """The engine of a name, by default a pool of `workers` (by default all cores) where that pays.
+
+    With `workers` or `pool` said, the pool is used for any amount of work. UsageError for an unknown name,
+    StorageError `no-engine` where what the engine needs is not installed.
+    """
+    kind, _, master = (name or "").partition(":")
+    if kind == "spark":
+        from ledger.engine_spark import Spark
+
+        if workers is not None:
+            raise UsageError("spark has workers of its own", where="--workers", expected="no number")
+        return Spark(master or None)
+    if master or kind not in ("", "inline", "pool"):
+        raise UsageError("unknown engine", expected=NAMES, got=str(name)[:80], where="--engine")
+    if kind == "inline" or workers == 1:
+        if workers not in (None, 1):
+            raise UsageError("one process is one worker", where="--workers", expected="--engine pool")
+        return INLINE
+    count = cores() if workers is None else workers
+    if count == 1:
+        return INLINE
+    from ledger.engine_pool import Pool
+
+    return Pool(count, always=workers is not None or kind == "pool")

@@ -1,0 +1,130 @@
+"""What is done to one range of trajectories wherever it is done: read, verify, judge, and hand on.
+
+A task is some consecutive trajectories with what of the segments they need, so tasks are small and share
+nothing. A kernel gives one result for every range of its task: Arrow in, and what `work` makes of it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from ledger.coded import Codes, places
+from ledger.inventory import Inventory
+from ledger.matching import Matcher
+from ledger.objects import Objects
+from ledger.provenance import Judgement, ProvenanceCount, ScopeFacts, apply_rules
+from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, cut
+from ledger.refusals import RefusedRow
+
+# What is told of an entry that broke a rule: where it belongs, and no number to compute with.
+BROKEN_COLUMNS = ("trajectory_id", "step", "endpoint", "arm", "layout", "acquisition_id", "candidate")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class TrajectoryRange:
+    """Everything in scope of some consecutive trajectories.
+
+    `entries` are those that meet every rule at the required level: canonical columns (text and digests
+    coded) and `arm` int8, the index into `scope.arms`, sorted by (trajectory_id, step). `broken` has the
+    place of every other entry, in the same order, and `rule` int8, the index into RULES of the first rule
+    it breaks. `refused` are the refused sides without entries, those of revoked acquisitions included.
+    """
+
+    entries: pa.Table
+    broken: pa.Table
+    refused: tuple[RefusedRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class RangeTask:
+    """Consecutive trajectories; `refused` are their refused sides, and `places` which one each belongs to."""
+
+    trajectories: Trajectories
+    refused: tuple[RefusedRow, ...]
+    places: Codes
+
+    def __str__(self) -> str:
+        names = self.trajectories.names
+        return f"trajectories {names[0].as_py()} to {names[-1].as_py()}" if len(names) else "no trajectories"
+
+    @classmethod
+    def of(cls, inventory: Inventory) -> RangeTask:
+        """All that an inventory lists."""
+        named = pa.array([side.trajectory_id for side in inventory.refused], pa.string())
+        trajectories = Trajectories.of(inventory.runs, named)
+        place = places(named, trajectories.names)
+        order = np.argsort(place, kind="stable")
+        return cls(trajectories, tuple(inventory.refused[i] for i in order.tolist()), place[order])
+
+    @property
+    def entries(self) -> int:
+        """How many entries are in scope."""
+        return int(self.trajectories.entries.sum())
+
+    def split(self, pieces: int) -> list[RangeTask]:
+        """The same in about so many tasks of about as many entries, in order."""
+        if pieces < 2:
+            return [self]
+        share = max(-(-self.entries // pieces), 1)
+        return [self._part(low, high) for low, high in cut(self.trajectories.entries, share)]
+
+    def _part(self, low: int, high: int) -> RangeTask:
+        first, last = np.searchsorted(self.places, [low, high]).tolist()
+        return RangeTask(
+            self.trajectories.part(low, high), self.refused[first:last], self.places[first:last] - low
+        )
+
+    def ranges(self, objects: Objects, matcher: Matcher) -> Iterator[tuple[pa.Table, tuple[RefusedRow, ...]]]:
+        """The entries in scope and the refused sides of every range, not judged yet."""
+        reader = RangeReader(objects, matcher, self.trajectories)
+        try:
+            for low, high in cut(self.trajectories.entries, RANGE_ENTRIES):
+                first, last = np.searchsorted(self.places, [low, high]).tolist()
+                yield reader.read(low, high), self.refused[first:last]
+        finally:
+            reader.close()
+
+
+@dataclass(frozen=True)
+class Worked(Generic[Value]):
+    """What `work` made of a range, and what the rules said of its entries."""
+
+    value: Value
+    count: ProvenanceCount
+
+
+@dataclass(frozen=True)
+class RangeKernel(Generic[Value]):
+    """Reads, verifies and judges every range of a task, and does `work` on it; pure but for reading."""
+
+    objects: Objects
+    facts: ScopeFacts
+    work: Callable[[TrajectoryRange], Value]
+
+    def __call__(self, task: RangeTask) -> Iterator[Worked[Value]]:
+        """One result for every range, in order."""
+        for entries, sides in task.ranges(self.objects, Matcher(self.facts.scope)):
+            judged = apply_rules(entries, self.facts)
+            count = ProvenanceCount()
+            count.add(judged)
+            yield Worked(self.work(judged_range(entries, judged, sides)), count)
+
+
+def judged_range(entries: pa.Table, judged: Judgement, refused: tuple[RefusedRow, ...]) -> TrajectoryRange:
+    """A range of entries, divided by what the rules say of them."""
+    out = entries.select(BROKEN_COLUMNS).append_column("rule", pa.array(judged.rule))
+    kept = judged.kept
+    if kept.all():
+        return TrajectoryRange(entries, out.slice(0, 0), refused)
+    return TrajectoryRange(entries.filter(pa.array(kept)), out.filter(pa.array(~kept)), refused)
+
+
+def itself(part: TrajectoryRange) -> TrajectoryRange:
+    """No work at all: the range as it is."""
+    return part
