@@ -34,7 +34,7 @@ from contracts.side_rejects import Rejects
 from contracts.side_sentences import Scene
 from contracts.side_table import side_table
 from contracts.sides import Rows, count_sides, judge_sides
-from contracts.transitions import judge_transitions
+from contracts.transitions import bindings, judge_transitions
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Admission:
     since a bad file can have hundreds of thousands, and `refused_sides` makes values of it when asked.
     `skipped` rows were entries already. `counts` says how many rows, sides and transitions were judged
     and refused. `hint` is the next step where anything was found. Where `refuses_call`, write nothing.
+    `bindings` is what `transitions.bindings` says of the rows, None unless it was asked for.
     """
 
     admitted: pa.Table
@@ -57,6 +58,7 @@ class Admission:
     counts: Mapping[str, int]
     strict: bool
     hint: str | None
+    bindings: pa.Table | None = None
 
     @cached_property
     def refused_sides(self) -> tuple[RefusedSide, ...]:
@@ -81,19 +83,21 @@ def judge(
     *,
     files: Sequence[str] = (),
     known_sets: Mapping[str, str] | None = None,
+    part: bool = False,
 ) -> Admission:
     """Judge the rows of one call as a set.
 
     `existing` holds the entries of the transitions concerned (canonical columns; an optional text column
     `source` says where each came from). `files` names the files that `source_file` counts. `known_sets`
-    maps a candidates digest to the `candidate_set_digest` it stands for anywhere in the ledger. With
-    findings at row level the sides are not judged: a rule that could not run has not passed.
+    maps a candidates digest to the `candidate_set_digest` it stands for anywhere in the ledger. Where the
+    rows are but a `part` of the call, the admission tells their `bindings` too. With findings at row level
+    the sides are not judged: a rule that could not run has not passed.
     """
     findings = Findings()
     findings.merge(rows.findings)
     table = rows.table.slice(0, 0) if rows.findings.refuses_call else rows.table
     return _Judgement(Ordered(table, existing, tuple(files)), book, findings).admission(
-        strict, known_sets or {}
+        strict, known_sets or {}, part
     )
 
 
@@ -107,9 +111,9 @@ class _Judgement:
         self.layouts = np.array([c.layouts or 0 for c in channels] or [0], dtype=np.int64)
         self.labels = np.array([len(c.labels or ()) for c in channels] or [0], dtype=np.int64)
 
-    def admission(self, strict: bool, known_sets: Mapping[str, str]) -> Admission:
+    def admission(self, strict: bool, known_sets: Mapping[str, str], part: bool) -> Admission:
         rows, skipped = self._against_the_ledger()
-        outcome = self._sides(rows, known_sets) if rows.fresh.any() else self._nothing()
+        outcome = self._sides(rows, known_sets, part) if rows.fresh.any() else self._nothing()
         return Admission(
             admitted=self.ordered.take(outcome.admitted, TRANSPORT.names),
             refused=outcome.refused,
@@ -125,6 +129,7 @@ class _Judgement:
             },
             strict=strict,
             hint=next_step(self.findings, self.ordered.files),
+            bindings=outcome.bindings,
         )
 
     def _against_the_ledger(self) -> tuple[Rows, int]:
@@ -144,7 +149,7 @@ class _Judgement:
             report_conflicts(self.findings, conflicts, self.keys, ordered.origin, self.names, rejects)
         return Rows(self.keys, fresh, held, ordered.failed), len(found.skipped)
 
-    def _sides(self, rows: Rows, known_sets: Mapping[str, str]) -> _Outcome:
+    def _sides(self, rows: Rows, known_sets: Mapping[str, str], part: bool) -> _Outcome:
         ordered = self.ordered
         sides = count_sides(rows, self.layouts, self.labels)
         given = donors(rows, sides)
@@ -165,8 +170,11 @@ class _Judgement:
             "transitions": len(np.unique(transition[sides.judged])),
             "refused_transitions": len(np.unique(transition[refused])),
         }
+        bound = bindings(rows, sides, ordered.said.candidates_hash) if part else None
         if not refused.any():
-            return replace(self._nothing(), admitted=np.flatnonzero(rows.fresh), counts=counts)
+            return replace(
+                self._nothing(), admitted=np.flatnonzero(rows.fresh), counts=counts, bindings=bound
+            )
         kind = row_faults(rows, sides)
         scene = Scene(
             rows, sides, kind, ordered.status, self.names, self.layouts, self.labels, ordered.origin
@@ -179,7 +187,7 @@ class _Judgement:
         faults = side_faults(rows, sides, np.flatnonzero(refused), kind)
         number = (np.cumsum(refused) - 1)[sides.side[at]]
         named = side_table(scene, faults, table, number, of_side, of_transition)
-        return _Outcome(np.flatnonzero(rows.fresh & ~out), table, named, counts)
+        return _Outcome(np.flatnonzero(rows.fresh & ~out), table, named, counts, bound)
 
     def _nothing(self) -> _Outcome:
         nowhere: Ints = np.empty(0, dtype=np.int64)
@@ -196,6 +204,7 @@ class _Outcome:
     refused: pa.Table
     sides: pa.Table
     counts: Mapping[str, int]
+    bindings: pa.Table | None = None
 
 
 def _registered(book: ChannelBook, packed: bytes) -> Channel:

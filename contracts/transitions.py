@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.digest import blake3_digest, unpack
+from contracts.digest import WIDTH, blake3_digest, unpack
 from contracts.labels import ABSENT, Codes, Labels, Mask
 from contracts.order import Ints, Keys, bound, dense
 from contracts.pandera_config import failures
@@ -23,6 +23,8 @@ from contracts.sides import Members, Rows, Sides
 
 DOMAIN = b"ledger.candidates.v1\n"
 _NONE = np.iinfo(np.int32).max
+NO_SET = ""  # what a digest stands for that no set has the better claim to
+BINDINGS = pa.schema([("digest", pa.binary(WIDTH)), ("set", pa.string()), ("transitions", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -114,33 +116,100 @@ def _rebound(rows: Rows, members: Members, hashes: Labels, known_sets: Mapping[s
     """
     keys = rows.keys
     rebound = np.zeros(keys.transitions, dtype=np.bool_)
+    uses = _uses(rows, members, hashes)
+    if uses is None:
+        return rebound
+    in_ledger = np.zeros(keys.transitions, dtype=np.bool_)
+    in_ledger[keys.transition[rows.held]] = True
+    held = np.zeros(len(uses.digest), dtype=np.bool_)
+    held[uses.use[in_ledger[uses.transition]]] = True
+    weight = uses.count + np.where(held, np.int64(2**40), 0)
+    best = np.zeros(bound(hashes), dtype=np.int64)
+    np.maximum.at(best, uses.digest, weight)
+    right = weight == best[uses.digest]
+    right &= (np.bincount(uses.digest[right], minlength=len(best)) == 1)[uses.digest] | held
+    for i in _known(hashes, uses.digest, known_sets):
+        right[i] = uses.set_digest(i, keys, members) == known_sets[_text(hashes, int(uses.digest[i]))]
+    rebound[uses.transition[~right[uses.use]]] = True
+    return rebound
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """Which candidates digests stand for which sets, and in how many transitions.
+
+    Use u is of digest `digest[u]` for set `set[u]`, `example[set]` a transition with that set. Row by row,
+    `transition` and `use` say who uses what.
+    """
+
+    digest: Ints
+    set: Ints
+    count: Ints
+    example: Ints
+    transition: Ints
+    use: Ints
+
+    def set_digest(self, use: int, keys: Keys, members: Members) -> str:
+        return self.digest_of_set(int(self.set[use]), keys, members)
+
+    def digest_of_set(self, number: int, keys: Keys, members: Members) -> str:
+        names = keys.candidate.values.take(pa.array(members.candidates(int(self.example[number]))))
+        return candidate_set_digest(names.to_pylist())
+
+
+def _uses(rows: Rows, members: Members, hashes: Labels) -> _Uses | None:
+    """A transition with too few candidates to be one is refused for that and has no vote."""
+    keys = rows.keys
     votes = (members.size > 1)[keys.transition]
     at = np.flatnonzero((hashes.codes != ABSENT) & (rows.fresh | rows.held) & votes)
     if not len(at):
-        return rebound
+        return None
     width = bound(hashes)
     pair = keys.transition[at].astype(np.int64) * width + hashes.codes[at]
     _, pairs = dense(pair, keys.transitions * width)
     transition, digest = pairs // width, pairs % width
     sets, example = _set_numbers(members)
-    uses, use, count = np.unique(
-        digest * (len(example) + 1) + sets[transition], return_inverse=True, return_counts=True
-    )
-    use_digest, use_set = uses // (len(example) + 1), uses % (len(example) + 1)
-    in_ledger = np.zeros(keys.transitions, dtype=np.bool_)
-    in_ledger[keys.transition[rows.held]] = True
-    held = np.zeros(len(uses), dtype=np.bool_)
-    held[use[in_ledger[transition]]] = True
-    weight = count + np.where(held, np.int64(2**40), 0)
-    best = np.zeros(width, dtype=np.int64)
-    np.maximum.at(best, use_digest, weight)
-    right = weight == best[use_digest]
-    right &= (np.bincount(use_digest[right], minlength=width) == 1)[use_digest] | held
-    for i in _known(hashes, use_digest, known_sets):
-        names = keys.candidate.values.take(pa.array(members.candidates(int(example[use_set[i]]))))
-        right[i] = candidate_set_digest(names.to_pylist()) == known_sets[_text(hashes, int(use_digest[i]))]
-    rebound[transition[~right[use]]] = True
-    return rebound
+    radix = len(example) + 1
+    uses, use, count = np.unique(digest * radix + sets[transition], return_inverse=True, return_counts=True)
+    return _Uses(uses // radix, uses % radix, count, example, transition, use)
+
+
+def bindings(rows: Rows, sides: Sides, hashes: Labels) -> pa.Table:
+    """What the rows say of candidates digests: `digest`, the digest of its set, how many `transitions`."""
+    uses = _uses(rows, sides.members, hashes)
+    if uses is None:
+        return BINDINGS.empty_table()
+    numbers = np.unique(uses.set)
+    names = [uses.digest_of_set(number, rows.keys, sides.members) for number in numbers.tolist()]
+    columns = [
+        hashes.values.take(pa.array(uses.digest)),
+        pa.array(names, pa.string()).take(pa.array(np.searchsorted(numbers, uses.set))),
+        pa.array(uses.count),
+    ]
+    return pa.table(columns, schema=BINDINGS)
+
+
+def settled(told: pa.Table, known_sets: Mapping[str, str]) -> dict[str, str]:
+    """The set each digest stands for that stands for several in `told` (BINDINGS) and is not known yet.
+
+    The set of most transitions, on a tie NO_SET.
+    """
+    once = told.group_by(["digest", "set"]).aggregate([("transitions", "sum")])
+    several = once.group_by("digest").aggregate([("set", "count")])
+    several = several.filter(pc.greater(several.column("set_count"), 1))
+    votes: dict[str, dict[str, int]] = {}
+    if several.num_rows:
+        found = once.filter(
+            pc.is_in(once.column("digest"), value_set=several.column("digest").combine_chunks())
+        )
+        for row in found.to_pylist():
+            votes.setdefault(unpack(row["digest"]), {})[row["set"]] = row["transitions_sum"]
+    right = {}
+    for digest, sets in votes.items():
+        if digest not in known_sets:
+            best = [name for name, count in sets.items() if count == max(sets.values())]
+            right[digest] = best[0] if len(best) == 1 else NO_SET
+    return right
 
 
 def _known(hashes: Labels, use_digest: Ints, known_sets: Mapping[str, str]) -> Ints:

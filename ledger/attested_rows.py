@@ -30,11 +30,6 @@ def root(digests: Iterable[bytes]) -> DigestRoot | None:
     return DigestRoot(len(ordered), "sha256:" + tree.root([tree.leaf_hash(one) for one in ordered]).hex())
 
 
-def of_table(rows: pa.Table, column: str) -> DigestRoot | None:
-    """The root over a digest column of canonical rows."""
-    return root(value for value in rows[column].unique().to_pylist() if value is not None)
-
-
 class Collected:
     """Score files as a collector has them, with no ledger at hand."""
 

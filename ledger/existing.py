@@ -64,13 +64,12 @@ def entries_of(
     return pa.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else None
 
 
-def candidate_sets(objects: Objects, segments: Sequence[SegmentRow], rows: pa.Table) -> Mapping[str, str]:
-    """What the call's candidate digests stand for in the ledger: digest to `candidate_set_digest`.
+def candidate_sets(objects: Objects, segments: Sequence[SegmentRow], wanted: pa.Array) -> Mapping[str, str]:
+    """What some candidates digests stand for in the ledger: digest to `candidate_set_digest`.
 
     Two columns of every segment are read, some 40 ms for a million entries: digests are random, so no
     statistics could rule a segment out, and an index beside the log would be one more thing to verify.
     """
-    wanted = rows.column("candidates_hash").unify_dictionaries().combine_chunks().dictionary.drop_null()
     if not len(wanted):
         return {}
     sets: dict[bytes, set[str]] = {}

@@ -27,6 +27,7 @@ from ledger.index import Index
 from ledger.ingest_extras import Bringing, Extras
 from ledger.object_names import refusal_index_name, refusal_rows_name
 from ledger.receipt import AttestationReceipt, Receipt, RefusalReceipt, SegmentReceipt
+from ledger.source_batches import rows_at_most
 from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ledger.log import Commit, Transaction
 
 LARGE = 8 << 20  # bytes of input that take long enough to decode to be worth a thread
+DIVIDED_ROWS = 1_500_000  # more rows than this are not held in memory at once
 Progress = Callable[[str, int, int], None]  # phase, done, total
 Prepared = tuple[int, tuple[Event, ...], Receipt]
 
@@ -131,16 +133,24 @@ def _scores(
     rules = Thread(target=_load_rules, args=(large and not options.dry_run,))
     if large:
         rules.start()
+    divided = large and sum(rows_at_most(item) for item in staged) > DIVIDED_ROWS
     files = []
-    for number, item in enumerate(staged):
+    for number, item in enumerate(() if divided else staged):
         progress("read", number, len(staged))
         files.append(read_source(item, "transport"))
-    progress("read", len(staged), len(staged))
     if large:
         rules.join()  # what configures the rules is one for the process, so nothing is judged beside it
-    from ledger.ingest_scores import scores_call
+    from ledger import score_rows
+    from ledger.ingest_scores import ScoresCall
 
-    return scores_call(home, files, book, options, progress)
+    reader = score_rows.Reader(book, options.channel, options.acquisition)
+    if divided:
+        directory = None if options.dry_run else home.objects.staging()
+        rows = score_rows.divided(staged, reader, directory, progress)
+    else:
+        progress("read", len(staged), len(staged))
+        rows = score_rows.whole(files, reader)
+    return ScoresCall(home, rows, book, options, progress)
 
 
 def _predictions(

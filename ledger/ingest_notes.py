@@ -16,7 +16,7 @@ from contracts.digest import unpack
 from contracts.findings import shown
 from contracts.order import ranks
 from contracts.schema import TRANSPORT
-from ledger.event_types import ACQUISITION, CHANNEL, Event, SegmentEvent
+from ledger.event_types import ACQUISITION, CHANNEL
 from ledger.index_rows import RevocationRow, SegmentRow
 from ledger.provenance import CANDIDATES, CODE, REQUEST, ROTATED, STATE, VIEW, ScopeFacts, apply_rules
 from ledger.scope import Arm, Scope, Standing
@@ -33,34 +33,43 @@ Brought = Mapping[str, set[str]]  # acquisition ids by the fingerprint of their 
 _MAX_ARMS = 127  # an arm number is an int8
 
 
-def warnings(
-    admitted: pa.Table, existing: pa.Table | None, book: ChannelBook, revoked: Collection[RevocationRow]
-) -> tuple[str, ...]:
-    """One line for each provenance rule that new entries break together with what the ledger has.
+class Forecast:
+    """What audits will leave out of new entries, which come in parts of whole transitions."""
 
-    An audit judges only the entries of its own scope, so one that leaves some channels out may keep more.
-    """
-    if not admitted.num_rows:
-        return ()
-    new = admitted.select(TRANSPORT.names)
-    table = _together(new, existing)
-    channels = ranks(table.column("channel"))
-    known = [book.by_fingerprint(unpack(packed)) for packed in channels.values.to_pylist()]
-    arms = tuple(Arm(channel) for channel in known if channel is not None)
-    if len(arms) != len(known) or len(arms) > _MAX_ARMS:
-        return ()
-    table = table.append_column("arm", pa.array(channels.codes.astype(np.int8)))
-    judged = apply_rules(table, ScopeFacts(Scope(TRANSPORT.kind, arms), _standing(revoked)))
-    lines = []
-    for rule, meaning in _MEANINGS.items():
-        out = np.flatnonzero(judged.rule == CODE[rule])
-        if len(out):
-            lines.append(
-                f"{rule} will keep {len(out):,} {'entry' if len(out) == 1 else 'entries'} out of audits: "
-                f"{meaning}, first in {_where(table, int(out[0]))}; a corrected run needs an acquisition_id "
-                "of its own, see --supersedes"
-            )
-    return tuple(lines)
+    def __init__(self, book: ChannelBook, revoked: Collection[RevocationRow]) -> None:
+        self.book = book
+        self.standing = _standing(revoked)
+        self._out: dict[str, tuple[int, str]] = {}  # by rule: entries, and where the first of them is
+
+    def add(self, admitted: pa.Table, existing: pa.Table | None) -> None:
+        """Looks at new entries, sorted, together with what the ledger has of their transitions."""
+        if not admitted.num_rows:
+            return
+        table = _together(admitted.select(TRANSPORT.names), existing)
+        channels = ranks(table.column("channel"))
+        known = [self.book.by_fingerprint(unpack(packed)) for packed in channels.values.to_pylist()]
+        arms = tuple(Arm(channel) for channel in known if channel is not None)
+        if len(arms) != len(known) or len(arms) > _MAX_ARMS:
+            return
+        table = table.append_column("arm", pa.array(channels.codes.astype(np.int8)))
+        judged = apply_rules(table, ScopeFacts(Scope(TRANSPORT.kind, arms), self.standing))
+        for rule in _MEANINGS:
+            out = np.flatnonzero(judged.rule == CODE[rule])
+            if len(out):
+                count, where = self._out.get(rule, (0, _where(table, int(out[0]))))
+                self._out[rule] = (count + len(out), where)
+
+    def lines(self) -> tuple[str, ...]:
+        """One line for each provenance rule that new entries break together with what the ledger has.
+
+        An audit judges only the entries of its own scope, so one that leaves some channels out may keep more.
+        """
+        return tuple(
+            f"{rule} will keep {count:,} {'entry' if count == 1 else 'entries'} out of audits: "
+            f"{_MEANINGS[rule]}, first in {where}; a corrected run needs an acquisition_id "
+            "of its own, see --supersedes"
+            for rule, (count, where) in sorted(self._out.items(), key=lambda item: CODE[item[0]])
+        )
 
 
 def _together(new: pa.Table, existing: pa.Table | None) -> pa.Table:
@@ -123,18 +132,8 @@ def further_acquisitions(
     return tuple(lines)
 
 
-def brought(admitted: pa.Table, events: Iterable[Event] = ()) -> Brought:
-    """The acquisitions that new entries have of each channel: read off their segments where there are."""
-    told: dict[str, set[str]] = {}
-    for event in events:
-        if isinstance(event, SegmentEvent) and isinstance(event.scope, tuple):
-            for part in event.scope:
-                if part.channel is not None:
-                    told.setdefault(part.channel, set()).add(part.acquisition)
-    return told or _in_rows(admitted)
-
-
-def _in_rows(admitted: pa.Table) -> dict[str, set[str]]:
+def brought(admitted: pa.Table) -> Brought:
+    """The acquisitions that new entries have of each channel."""
     if not admitted.num_rows:
         return {}
     channels, names = ranks(admitted.column("channel")), ranks(admitted.column("acquisition_id"))

@@ -1,49 +1,90 @@
 """Files of scores to entries: canonical rows, whole sides, and refusals by name.
 
 What the ledger has of the call's trajectories is looked up; rows that are entries already are skipped, sides
-that are not whole are refused with their rows kept, the rest becomes segments.
+that are not whole are refused with their rows kept, the rest becomes segments. A large call goes through
+this part by part, with the same outcome.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from contracts.admission import Admission, judge
+from contracts.advice import next_step
 from contracts.channel import ChannelBook
-from contracts.rows import RowResult, canonicalise
+from contracts.findings import Findings
+from contracts.rows import canonicalise
 from contracts.schema import TRANSPORT
-from contracts.source_table import SourceTable
-from ledger import attested_rows, heads, ingest_notes
-from ledger.event_types import Event, Source
+from contracts.transitions import settled
+from ledger import attested_rows, heads, ingest_notes, ingest_store
+from ledger.event_types import AcquisitionEvent, Event
 from ledger.existing import candidate_sets, concerned, entries_of
 from ledger.home import Home
 from ledger.index import Index
+from ledger.index_rows import HeadRow, SegmentRow
 from ledger.ingest import Options, Prepared, Progress
 from ledger.ingest_extras import Brought
-from ledger.ingest_store import NewRows, roots, store
+from ledger.ingest_notes import Forecast
+from ledger.ingest_store import segment_event, store_refusal
 from ledger.keys import SigningKey
 from ledger.reading import Reading
 from ledger.receipt import Receipt, RefusedCallError, SegmentReceipt
 from ledger.refused_before import new_refusals
+from ledger.score_rows import ScoreRows
+from ledger.segment_writer import SegmentWriter
 
 CONFLICT = "conflict"
 
 
+@dataclass
+class _Judged:
+    """What the set rules made of the parts of a call so far."""
+
+    findings: Findings = field(default_factory=Findings)
+    admitted: int = 0
+    skipped: int = 0
+    sides: list[pa.Table] = field(default_factory=list)
+    refused: list[pa.Table] = field(default_factory=list)
+    bindings: list[pa.Table] = field(default_factory=list)
+    acquisitions: set[str] = field(default_factory=set)
+    brought: dict[str, set[str]] = field(default_factory=dict)
+
+    def add(self, admission: Admission) -> None:
+        """Takes over all of an admission but its rows to admit."""
+        self.findings.merge(admission.findings)
+        self.admitted += admission.admitted.num_rows
+        self.skipped += admission.skipped
+        if admission.sides.num_rows or not self.sides:
+            self.sides.append(admission.sides)
+            self.refused.append(admission.refused)
+        if admission.bindings is not None:
+            self.bindings.append(admission.bindings)
+        self.acquisitions |= ingest_store.acquisitions([admission.admitted, admission.refused])
+        for fingerprint, ids in ingest_notes.brought(admission.admitted).items():
+            self.brought.setdefault(fingerprint, set()).update(ids)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What the ledger has that a call is judged against."""
+
+    reading: Reading
+    segments: tuple[SegmentRow, ...]
+    sets: Mapping[str, str]  # candidates digests and the `candidate_set_digest` each stands for
+
+
 @dataclass(frozen=True)
 class ScoresCall:
-    """The canonical rows of a call, with what is needed to judge them as a set, again if need be."""
+    """The canonical rows of a call, with what is needed to judge them as sets, again if need be."""
 
     home: Home
-    rows: RowResult
+    rows: ScoreRows
     book: ChannelBook
-    sources: tuple[Source, ...]
     options: Options
     progress: Progress
 
@@ -51,81 +92,134 @@ class ScoresCall:
         """See `ledger.ingest.Call`."""
         with Index.open(self.home) as index:
             head = heads.check(self.home, index, key=key.public if key else None, trust_first=key is None)
-            admission, existing = self._judge(Reading(self.home, index, self.home.objects, head))
-            revoked, held = index.revocations(), index.segments(kind=TRANSPORT.kind)
-            known = {row.id for row in index.acquisitions()}
-            recorded = index.refused_sides() if admission.sides.num_rows else ()
-        size = head.row.size
-        sides, refused = new_refusals(admission.sides, admission.refused, recorded)
-        receipt = self._receipt(admission, admission.sides.num_rows - sides.num_rows)
-        if (error := admission.error()) is not None:
-            raise RefusedCallError(error, receipt)
-        with ThreadPoolExecutor(1) as beside:  # the rules of audits take as long as the segments to write
-            broken = beside.submit(ingest_notes.warnings, admission.admitted, existing, self.book, revoked)
-            made: tuple[Event, ...] = ()
-            if self.options.dry_run:
-                planned = tuple(SegmentReceipt(root) for root in roots(admission.admitted))
-                receipt = replace(receipt, segments=planned)
-            else:
-                new = NewRows(admission.admitted, refused, sides)
-                made = store(self.home.objects, new, self.sources, known, self.progress) if new else ()
-                receipt = replace(receipt, head=(size, head.row.root))
-            warnings = broken.result()
-        brought = ingest_notes.brought(admission.admitted, made)
-        further = ingest_notes.further_acquisitions(brought, held, self.book, revoked)
-        audit = ingest_notes.next_audit(brought, held, self.book)
-        return size, made, replace(receipt, warnings=(*warnings, *further), next_step=audit)
+            held = self._held(Reading(self.home, index, self.home.objects, head))
+            return self._prepare(index, head.row, held)
 
     def brought(self, acquisition: str) -> Brought:
         """See `ledger.ingest_extras.Bringing`."""
-        table = self.rows.table
-        mine = table.filter(pc.equal(table["acquisition_id"].cast(pa.string()), acquisition))
-        files = frozenset(self.sources[i].digest for i in mine["source_file"].unique().to_pylist())
-        requests, responses = (
-            attested_rows.of_table(mine, name) for name in ("request_hash", "response_hash")
-        )
-        return Brought(files, requests, responses)
+        files: set[str] = set()
+        digests: dict[str, set[bytes]] = {"request_hash": set(), "response_hash": set()}
+        for table in self.rows.parts():
+            mine = table.filter(pc.equal(table["acquisition_id"].cast(pa.string()), acquisition))
+            files.update(self.rows.sources[i].digest for i in mine["source_file"].unique().to_pylist())
+            for name, found in digests.items():
+                found.update(value for value in mine[name].unique().to_pylist() if value is not None)
+        return Brought(frozenset(files), *(attested_rows.root(found) for found in digests.values()))
 
-    def _judge(self, reading: Reading) -> tuple[Admission, pa.Table | None]:
-        """The set rules over the rows, beside everything the ledger has that they speak about."""
-        rows, objects = self.rows.table, reading.objects
-        held = reading.index.segments(kind=TRANSPORT.kind) if rows.num_rows else ()
-        if not held:
-            return self._admission(None, {}), None
-        for segment in held:
+    def _prepare(self, index: Index, head: HeadRow, held: _Held) -> Prepared:
+        revoked = index.revocations()
+        forecast = ingest_notes.Forecast(self.book, revoked)
+        objects = None if self.options.dry_run else self.home.objects
+        with SegmentWriter(TRANSPORT, objects, self._wrote()) as writer:
+            judged = self._judge(held, writer, forecast)
+            again = settled(pa.concat_tables(judged.bindings), held.sets) if judged.bindings else {}
+            if not again:
+                return self._stored(index, head, judged, writer, forecast)
+        # A candidates digest stands for different sets in different parts: judged with the right one known.
+        return self._prepare(index, head, replace(held, sets={**held.sets, **again}))
+
+    def _stored(
+        self, index: Index, head: HeadRow, judged: _Judged, writer: SegmentWriter, forecast: Forecast
+    ) -> Prepared:
+        """The events of what was judged, whose objects are durable; RefusedCallError where it is refused."""
+        sides, refused = pa.concat_tables(judged.sides), pa.concat_tables(judged.refused)
+        recorded = index.refused_sides() if sides.num_rows else ()
+        new_sides, new_rows = new_refusals(sides, refused, recorded)
+        receipt = self._receipt(judged, sides, refused, sides.num_rows - new_sides.num_rows)
+        if (error := judged.findings.error(strict=self.options.strict)) is not None:
+            raise RefusedCallError(error, receipt)
+        events: list[Event] = []
+        if self.options.dry_run:
+            writer.finish()
+            receipt = replace(receipt, segments=tuple(SegmentReceipt(root) for root in writer.roots))
+        else:
+            known, sources = {row.id for row in index.acquisitions()}, self.rows.sources
+            if judged.admitted or new_sides.num_rows:
+                new = sorted(judged.acquisitions - known, key=str.encode)
+                events += [AcquisitionEvent(name, TRANSPORT.kind) for name in new]
+            kind, contract = TRANSPORT.kind, ingest_store.CONTRACT
+            events += [segment_event(one, kind, contract, sources) for one in writer.finish()]
+            if new_rows.num_rows:
+                events.append(store_refusal(self.home.objects, new_rows, new_sides, sources))
+            receipt = replace(receipt, head=(head.size, head.root))
+        stood, revoked = index.segments(kind=TRANSPORT.kind), index.revocations()
+        further = ingest_notes.further_acquisitions(judged.brought, stood, self.book, revoked)
+        audit = ingest_notes.next_audit(judged.brought, stood, self.book)
+        receipt = replace(receipt, warnings=(*forecast.lines(), *further), next_step=audit)
+        return head.size, tuple(events), receipt
+
+    def _judge(self, held: _Held, writer: SegmentWriter, forecast: Forecast) -> _Judged:
+        """The set rules over each part, beside everything the ledger has that it speaks about."""
+        judged = _Judged()
+        for table in self.rows.parts():
+            admission, existing = self._admission(table, held)
+            judged.add(admission)
+            if judged.findings.error(strict=self.options.strict) is not None:
+                continue  # told whole, but nothing of it will be kept
+            writer.add(admission.admitted)
+            if not self.rows.divided:
+                writer.flush()
+            forecast.add(admission.admitted, existing)
+        return judged
+
+    def _held(self, reading: Reading) -> _Held:
+        """The ledger's segments, each as the log has it, and its candidate sets that the call names."""
+        segments = reading.index.segments(kind=TRANSPORT.kind) if self.rows.result.rows else ()
+        for segment in segments:
             reading.confirm(segment.event)
-        trajectories = concerned(rows)
-        sets = candidate_sets(objects, held, rows)
-        existing = entries_of(objects, held, trajectories)
-        admission = self._admission(existing, sets)
+        wanted = self.rows.candidate_digests() if segments else None
+        sets = candidate_sets(reading.objects, segments, wanted) if wanted is not None else {}
+        return _Held(reading, segments, sets)
+
+    def _admission(self, table: pa.Table, held: _Held) -> tuple[Admission, pa.Table | None]:
+        def judged(existing: pa.Table | None) -> Admission:
+            return judge(
+                replace(self.rows.result, table=table), self.book, existing, self.options.strict,
+                files=[source.name for source in self.rows.sources], known_sets=held.sets,
+                part=self.rows.divided,
+            )  # fmt: skip
+
+        if not (held.segments and table.num_rows):
+            return judged(None), None
+        trajectories, objects = concerned(table), held.reading.objects
+        existing = entries_of(objects, held.segments, trajectories)
+        admission = judged(existing)
         if CONFLICT in admission.findings.by_code:
             # Only a contradiction asks which file and row an entry came from; only then they are looked up.
-            admission = self._admission(entries_of(objects, held, trajectories, sources=True), sets)
+            admission = judged(entries_of(objects, held.segments, trajectories, sources=True))
         return admission, existing
 
-    def _admission(self, existing: pa.Table | None, sets: Mapping[str, str]) -> Admission:
-        names = [source.name for source in self.sources]
-        return judge(self.rows, self.book, existing, self.options.strict, files=names, known_sets=sets)
+    def _wrote(self) -> Callable[[int], None]:
+        total, done = self.rows.result.rows, 0
+        self.progress("write", done, total)
 
-    def _receipt(self, admission: Admission, refused_before: int) -> Receipt:
+        def wrote(rows: int) -> None:
+            nonlocal done
+            done += rows
+            self.progress("write", done, total)
+
+        return wrote
+
+    def _receipt(self, judged: _Judged, sides: pa.Table, refused: pa.Table, before: int) -> Receipt:
+        findings, strict = judged.findings, self.options.strict
         return Receipt(
             kind=TRANSPORT.kind,
             dry_run=self.options.dry_run,
-            rows=self.rows.rows,
-            admitted=0 if admission.refuses_call else admission.admitted.num_rows,
-            skipped=admission.skipped,
-            refused_sides=admission.sides.num_rows,
-            refused_rows=admission.refused.num_rows,
-            refused_before=refused_before,
+            rows=self.rows.result.rows,
+            admitted=0 if findings.error(strict=strict) is not None else judged.admitted,
+            skipped=judged.skipped,
+            refused_sides=sides.num_rows,
+            refused_rows=refused.num_rows,
+            refused_before=before,
             segments=(),
             refusal=None,
             head=None,
-            findings=admission.findings,
-            sides=admission.sides,
-            sources=self.sources,
-            ignored=self.rows.ignored,
-            missing_digests=self.rows.missing_digests,
-            hint=admission.hint,
+            findings=findings,
+            sides=sides,
+            sources=self.rows.sources,
+            ignored=self.rows.result.ignored,
+            missing_digests=self.rows.result.missing_digests,
+            hint=next_step(findings, [source.name for source in self.rows.sources]),
         )
 
 
@@ -143,12 +237,3 @@ def warm() -> None:
     finally:
         if hidden:
             del sys.modules["hypothesis"]
-
-
-def scores_call(
-    home: Home, files: Sequence[SourceTable], book: ChannelBook, options: Options, progress: Progress
-) -> ScoresCall:
-    """Judges every row of the files alone; the call keeps canonical rows, not the files."""
-    rows = canonicalise(files, book, default_channel=options.channel, default_acquisition=options.acquisition)
-    sources = tuple(Source(Path(file.name).name, file.digest, file.table.num_rows) for file in files)
-    return ScoresCall(home, rows, book, sources, options, progress)

@@ -9,9 +9,10 @@ rows written elsewhere may give another file but never another root.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from contracts.digest import blake3_digest, unpack
 from contracts.order import dense
 from contracts.schema import TYPES, SegmentSchema
-from ledger.objects import Objects
+from ledger.objects import Store
 from ledger.pages import entries_root, page_leaves, plain
 from ledger.sorting import label_ranks, sort
 
@@ -78,7 +79,7 @@ class WrittenSegment:
 def write(
     table: pa.Table,
     schema: SegmentSchema,
-    objects: Objects,
+    objects: Store,
     *,
     folder: Folder = "segments",
     cut: bool = True,
@@ -106,13 +107,21 @@ def commitments(table: pa.Table, schema: SegmentSchema, *, in_order: bool = Fals
         yield entries_root(page_leaves(table.slice(start, SEGMENT_ROWS), schema))
 
 
-def _write_one(
+@dataclass(frozen=True)
+class EncodedSegment:
+    """A segment as bytes that are not stored yet; `contents` stand under the names of `written`."""
+
+    written: WrittenSegment
+    contents: tuple[bytes, bytes, bytes]
+
+
+def encode(
     table: pa.Table,
     schema: SegmentSchema,
-    objects: Objects,
-    folder: Folder,
-    progress: Callable[[int], None] | None,
-) -> WrittenSegment:
+    folder: Folder = "segments",
+    progress: Callable[[int], None] | None = None,
+) -> EncodedSegment:
+    """One segment of sorted rows, at most as many as a segment has."""
     with ThreadPoolExecutor(2) as beside:
         row_bytes = beside.submit(encode_rows, table)
         covered = beside.submit(_covered, table, schema)
@@ -131,10 +140,25 @@ def _write_one(
         last=_key_at(table, schema, table.num_rows - 1),
         **covered.result(),
     )
-    contents = (file, leaf_bytes, row_bytes.result())
+    return EncodedSegment(written, (file, leaf_bytes, row_bytes.result()))
+
+
+def put(objects: Store, written: WrittenSegment, contents: Sequence[bytes | Path]) -> None:
+    """Stores what a segment is made of: bytes, or staged files (which are consumed)."""
     with ThreadPoolExecutor(len(contents)) as storing:
         list(storing.map(objects.put, written.names, contents))
-    return written
+
+
+def _write_one(
+    table: pa.Table,
+    schema: SegmentSchema,
+    objects: Store,
+    folder: Folder,
+    progress: Callable[[int], None] | None,
+) -> WrittenSegment:
+    made = encode(table, schema, folder, progress)
+    put(objects, made.written, made.contents)
+    return made.written
 
 
 def _encode(

@@ -50,7 +50,7 @@ def kind_of(staged: Staged, kind: str | None = None) -> str:
     ContractError where a column name occurs twice.
     """
     form = detect(staged)
-    names = _guarded(form, staged, lambda: _NAMES[form](staged))
+    names = guarded(form, staged, lambda: _NAMES[form](staged))
     refuse_repeated(names, staged.name)
     return decide(names, kind, staged.name)
 
@@ -65,14 +65,14 @@ def read_source(staged: Staged, kind: str | None = None) -> SourceTable:
             where=staged.name,
         )
     form = detect(staged)
-    decoded = _guarded(form, staged, lambda: _DECODERS[form](staged))
+    decoded = guarded(form, staged, lambda: _DECODERS[form](staged))
     if not decoded.table.num_rows:
-        raise ContractError(
-            "the file has columns but no rows",
-            code="no-rows",
-            expected="one row for each score",
-            where=staged.name,
-        )
+        raise no_rows(staged)
+    return source_table(staged, decoded)
+
+
+def source_table(staged: Staged, decoded: Decoded) -> SourceTable:
+    """What was decoded of an input, under its name and digest."""
     return SourceTable(
         name=staged.name,
         digest=staged.digest,
@@ -83,7 +83,17 @@ def read_source(staged: Staged, kind: str | None = None) -> SourceTable:
     )
 
 
-def _guarded(form: Format, staged: Staged, read: Callable[[], Read]) -> Read:
+def no_rows(staged: Staged) -> ContractError:
+    """A file that has columns and nothing in them."""
+    return ContractError(
+        "the file has columns but no rows",
+        code="no-rows",
+        expected="one row for each score",
+        where=staged.name,
+    )
+
+
+def guarded(form: Format, staged: Staged, read: Callable[[], Read]) -> Read:
     """What `read` gives; StorageError where the bytes are damaged."""
     try:
         return read()
@@ -101,39 +111,46 @@ def _bytes(staged: Staged) -> pa.BufferReader:
 
 
 def _parquet(staged: Staged) -> Decoded:
+    schema, file = parquet_file(staged)
+    known = known_columns(schema)
+    groups = (file.read_row_group(group, columns=known) for group in range(file.num_row_groups))
+    return assembled(schema, (batch for group in groups for batch in group.to_batches()), staged.name)
+
+
+def parquet_file(staged: Staged) -> tuple[pa.Schema, pq.ParquetFile]:
+    """The columns of a Parquet file as it declares them, and the file opened so that text stays coded."""
     file = pq.ParquetFile(_bytes(staged))
     schema = file.schema_arrow
-    known = _known(schema)
-    file = pq.ParquetFile(
-        _bytes(staged),
-        metadata=file.metadata,
-        read_dictionary=[name for name in known if is_text(schema.field(name).type)],
-        page_checksum_verification=True,
+    coded = [name for name in known_columns(schema) if is_text(schema.field(name).type)]
+    opened = pq.ParquetFile(
+        _bytes(staged), metadata=file.metadata, read_dictionary=coded, page_checksum_verification=True
     )
-    groups = (file.read_row_group(group, columns=known) for group in range(file.num_row_groups))
-    return _assembled(schema, (batch for group in groups for batch in group.to_batches()), staged.name)
+    return schema, opened
 
 
 def _arrow_file(staged: Staged) -> Decoded:
     with pa.ipc.open_file(_bytes(staged)) as reader:
         batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
-        return _assembled(reader.schema, batches, staged.name)
+        return assembled(reader.schema, batches, staged.name)
 
 
 def _arrow_stream(staged: Staged) -> Decoded:
     with pa.ipc.open_stream(_bytes(staged)) as reader:
-        return _assembled(reader.schema, reader, staged.name)
+        return assembled(reader.schema, reader, staged.name)
 
 
-def _known(schema: pa.Schema) -> list[str]:
+def known_columns(schema: pa.Schema) -> list[str]:
+    """The columns of a file that a score file may have."""
     return [name for name in schema.names if name in INCOMING]
 
 
-def _assembled(schema: pa.Schema, batches: Iterable[pa.RecordBatch], where: str) -> Decoded:
-    """The known columns of all batches, text coded; field and file metadata kept."""
-    known = _known(schema)
+def assembled(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], where: str, first_row: int = 0
+) -> Decoded:
+    """The known columns of consecutive batches, text coded; field and file metadata kept."""
+    known = known_columns(schema)
     chunks: dict[str, list[pa.Array]] = {name: [] for name in known}
-    row = 0
+    row = first_row
     for batch in batches:
         for name in known:
             _require_valid(batch.column(name), name, row, where)
@@ -141,7 +158,7 @@ def _assembled(schema: pa.Schema, batches: Iterable[pa.RecordBatch], where: str)
         for name, array in arrived.items():
             chunks[name].append(array)
         row += batch.num_rows
-    if not row:
+    if row == first_row:
         return Decoded(pa.table({}), tuple(schema.names))
     fields = [schema.field(name).with_type(chunks[name][0].type) for name in known]
     columns = [pa.chunked_array(chunks[name]) for name in known]

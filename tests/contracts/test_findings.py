@@ -267,16 +267,19 @@ class TestModels:
         with config_context(validation_enabled=False, validation_depth=depth):
             assert len(failures(Positive, FRAME)) == 2
 
-    def test_the_environment(self) -> None:
-        script = "from tests.contracts.test_findings import FRAME, Positive, failures\n"
-        script += "print(len(failures(Positive, FRAME)))\n"
+    def test_the_environment(self, tmp_path: Path) -> None:
+        script = tmp_path / "switched_off.py"  # a file, since pyspark takes a program without one for doctests
+        script.write_text(
+            "from tests.contracts.test_findings import FRAME, Positive, failures\n"
+            "print(len(failures(Positive, FRAME)))\n"
+        )
         settings = {
             "PANDERA_VALIDATION_ENABLED": "False",
             "PANDERA_VALIDATION_DEPTH": "SCHEMA_ONLY",
             "PANDERA_USE_NARWHALS_BACKEND": "True",
         }
         ran = subprocess.run(
-            [sys.executable, "-W", "error::UserWarning", "-c", script],
+            [sys.executable, "-W", "error::UserWarning", str(script)],
             env={**os.environ, **settings, "PYTHONPATH": str(Path(__file__).parents[2])},
             capture_output=True,
             text=True,
