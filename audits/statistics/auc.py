@@ -119,7 +119,7 @@ class _Ranking:
 
     def wins(self, batch: Batch) -> npt.NDArray[np.int64]:
         """Twice the number of drawn pairs a success wins, ties counted half: int64[b]."""
-        drawn = np.zeros((len(batch.counts), self.negatives + 1), dtype=np.int64)
+        drawn = np.zeros((len(batch), self.negatives + 1), dtype=np.int64)
         np.cumsum(batch.counts[:, self.down], axis=1, out=drawn[:, 1:])
         beaten = drawn[:, self.below] + drawn[:, self.upto]
         return np.asarray(np.einsum("bp,bp->b", batch.counts[:, self.up], beaten))

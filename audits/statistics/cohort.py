@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from audits.statistics import draws, exact, intervals
+from audits.statistics import draws, exact, intervals, tallies
 from audits.statistics.estimate import Estimate, Reason
 
 T = TypeVar("T")
@@ -23,21 +23,32 @@ Progress = Callable[[int, int], None]
 
 
 class Batch:
-    """A run of replicates, as how often each cluster was drawn: `counts` int64[b, C]."""
+    """A run of replicates, as how often each cluster was drawn: whole numbers of any width, [b, C]."""
 
-    def __init__(self, counts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> None:
-        self.counts = counts
+    def __init__(self, drawn: npt.NDArray[np.integer], sizes: npt.NDArray[np.int64]) -> None:
+        self._drawn = drawn
         self._sizes = sizes
         self._memo: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        """b, the number of replicates."""
+        return len(self._drawn)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How often each cluster was drawn: int64[b, C]."""
+        return self._drawn.astype(np.int64, copy=False)
 
     @cached_property
     def weights(self) -> exact.Float:
         """The counts as float64, for exact matrix products."""
-        return self.counts.astype(np.float64)
+        return self._drawn.astype(np.float64)
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
         """How many rows each replicate holds: int64[b]."""
+        if exact.bound(self._sizes) << draws.CLUSTER_BITS < exact.EXACT_FLOAT:
+            return np.asarray(self.weights @ self._sizes.astype(np.float64)).astype(np.int64)
         return self.counts @ self._sizes
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -83,7 +94,8 @@ class Statistic(Protocol):
 class Cohort:
     """`cluster` int32[n]: each row's cluster, numbered 0 to `clusters` - 1 by the UTF-8 order of their ids.
 
-    Every cluster holds at least one row; rows may come in any order.
+    Every cluster holds at least one row; rows may come in any order. `workers` threads draw, None for one on
+    each processor; no number depends on how many.
     """
 
     cluster: npt.NDArray[np.int32]
@@ -91,6 +103,7 @@ class Cohort:
     seed: int = draws.SEED
     stream: int = 0
     resamples: int = 10_000
+    workers: int | None = None
 
     def __post_init__(self) -> None:
         found = np.bincount(self.cluster, minlength=self.clusters) if len(self.cluster) else np.zeros(0)
@@ -128,9 +141,9 @@ class Cohort:
     def batches(self, size: int | None = None) -> Iterator[Batch]:
         """All replicates in order, some at a time; the numbers do not depend on how many."""
         step = size or draws.batch_size(self.clusters)
-        for start in range(0, self.resamples, step):
-            stop = min(start + step, self.resamples)
-            yield Batch(draws.counts(self.seed, self.stream, self.clusters, start, stop), self.sizes)
+        made = tallies.of_clusters(self.seed, self.stream, self.clusters, self.resamples, step, self.workers)
+        for drawn in made:
+            yield Batch(drawn, self.sizes)
 
     def point(self, statistic: Statistic) -> float | None:
         """The value of the statistic on the cohort; None where it is undefined."""
@@ -155,7 +168,7 @@ class Cohort:
         for drawn in self.batches(batch):
             for name, found in columns.values(drawn).items():
                 parts[name].append(found)
-            done += len(drawn.counts)
+            done += len(drawn)
             if progress is not None:
                 progress(done, self.resamples)
         return {name: exact.concatenate(found) for name, found in parts.items()}

@@ -114,8 +114,8 @@ class TypeMean(Statistic):
 
     def values(self, batch: Batch, sums: Sequence[exact.Integers]) -> exact.Replicates:
         types = len(self._parts)
-        numerator: exact.Integers = np.zeros(len(batch.counts), dtype=np.int64)
-        denominator: exact.Integers = np.ones(len(batch.counts), dtype=np.int64)
+        numerator: exact.Integers = np.zeros(len(batch), dtype=np.int64)
+        denominator: exact.Integers = np.ones(len(batch), dtype=np.int64)
         for weight, value, count in zip(self._weights, sums[:types], sums[types:], strict=True):
             # a/b + w s/n = (a n + w s b) / (b n); an empty type makes the denominator 0 for good
             numerator = exact.add(

@@ -47,10 +47,9 @@ def means(queries: int) -> dict[str, Mean]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_draws_by_class_give_the_same_bits(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_by_class_give_the_same_bits(workers: int) -> None:
     queries = query_cohort.FEWEST + 3
     cluster = np.arange(queries, dtype=np.int32)
-    monkeypatch.setattr(query_cohort, "PARALLEL", 1)
     wanted = Cohort(cluster, queries, stream=2019, resamples=120).evaluate(means(queries))
     found = QueryCohort(cluster, queries, stream=2019, resamples=120, workers=workers)
     assert found.evaluate(means(queries)) == wanted
