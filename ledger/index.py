@@ -236,7 +236,7 @@ class Index:
         """The refused sides of some channels (fingerprints), or all, in the order of the log."""
         where, values = ["event < ?"], [self._limit(at)]  # type: tuple[list[str], list[object]]
         if channels is not None and len(channels) <= _FEW:
-            where.append(f"channel IN ({', '.join('?' * len(channels))})")
+            where.append(f"channel IN ({', '.join('?' * len(channels))})" if channels else "1 = 0")
             values += channels
         found = self._rows(
             f"SELECT {_REFUSED} FROM refused_side WHERE {' AND '.join(where)} ORDER BY event, ordinal",  # noqa: S608

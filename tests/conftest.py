@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import settings
+
+from tests.postgres import Cluster, NoServerError, running
 
 settings.register_profile("ledger", deadline=None)
 settings.load_profile("ledger")
@@ -15,3 +20,14 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
     for name in ("LEDGER_HOME", "LEDGER_KEY", "LEDGER_KEY_PASSWORD", "SOURCE_DATE_EPOCH"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server; tests that need one are skipped with the reason where there is none."""
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(running())
+        except NoServerError as error:
+            pytest.skip(f"no server catalog: {error}")
+        yield started

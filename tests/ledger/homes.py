@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from contracts.canonical import canonical
 from contracts.channel import fingerprint
@@ -33,21 +36,71 @@ from ledger.home import Home
 from ledger.keys import SigningKey
 from ledger.objects import Objects
 from ledger.refusals import encode_index
+from ledger.server import Server
+from migrations.append_only import TABLES
+from tests.postgres import Cluster
+
+FILE, SERVER = "file", "server"
+CATALOGS = (FILE, SERVER)
+on_file = pytest.mark.parametrize("place", [FILE], indirect=True)
+on_server_in_sweep = pytest.mark.parametrize(
+    "place", [FILE, pytest.param(SERVER, marks=pytest.mark.sweep)], indirect=True
+)
+on_server = pytest.mark.parametrize("place", [SERVER], indirect=True)
+
+
+def chosen(request: pytest.FixtureRequest) -> Cluster | None:
+    """The server of a test whose `place` has its catalog there; None for a file."""
+    if getattr(request, "param", FILE) == FILE:
+        return None
+    server: Cluster = request.getfixturevalue("cluster")
+    _template(server)
+    before = len(server.made)
+
+    def clear() -> None:
+        while len(server.made) > before:
+            server.drop(server.made.pop())
+
+    request.addfinalizer(clear)
+    return server
 
 
 @dataclass(frozen=True)
 class Place:
-    """A home and the configuration folder beside it, which move together."""
+    """A home and the configuration folder beside it, which move together; a database too, on a server."""
 
     home: Home
     config: Path
     key: SigningKey
+    cluster: Cluster | None = None
 
     def copy(self, to: Path) -> Place:
-        """Both as they are now, elsewhere."""
+        """All as they are now, elsewhere."""
         shutil.copytree(self.home.path, to / ".ledger")
         shutil.copytree(self.config, to / "config")
-        return Place(replace(self.home, path=to / ".ledger"), to / "config", self.key)
+        home = replace(self.home, path=to / ".ledger")
+        if self.cluster is not None:
+            settings = home.path / homes.SETTINGS
+            copied = self.cluster.url(self.cluster.database(self.database)) + f"?schema={self.schema}"
+            settings.write_text(settings.read_text().replace(home.catalog_url, copied))
+            home = replace(home, catalog_url=copied)
+        return Place(home, to / "config", self.key, self.cluster)
+
+    @property
+    def database(self) -> str:
+        """The name of the database on the server."""
+        return self.home.catalog_url.partition("?")[0].rpartition("/")[2]
+
+    @property
+    def schema(self) -> str:
+        """The schema in it."""
+        assert isinstance(self.home.catalog, Server)
+        return self.home.catalog.schema
+
+    def sql(self, *statements: str, user: str = "keeper") -> list[Any]:
+        """What somebody at a shell of the server does."""
+        assert self.cluster is not None
+        return self.cluster.sql(self.database, f"SET search_path TO {self.schema}", *statements, user=user)
 
     def use(self) -> Place:
         """Makes this configuration the one the process sees."""
@@ -55,19 +108,25 @@ class Place:
         return self
 
 
-def new_place(folder: Path) -> Place:
+def new_place(folder: Path, cluster: Cluster | None = None) -> Place:
     """A new home, made once and copied; the caller restores XDG_CONFIG_HOME (`monkeypatch.setenv` does)."""
     folder.mkdir(parents=True, exist_ok=True)
-    return _template().copy(folder).use()
+    return _template(cluster).copy(folder).use()
 
 
-@cache
-def _template() -> Place:
-    folder = Path(tempfile.mkdtemp(prefix="ledger-tests-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.environ["XDG_CONFIG_HOME"] = str(folder / "config")
-    home = homes.init(folder / ".ledger", origin="test-log")
-    return Place(home, folder / "config", homes.signing_key(home))
+_templates: dict[int | None, Place] = {}
+
+
+def _template(cluster: Cluster | None) -> Place:
+    server = None if cluster is None else cluster.port
+    if server not in _templates:
+        folder = Path(tempfile.mkdtemp(prefix="ledger-tests-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ["XDG_CONFIG_HOME"] = str(folder / "config")
+        url = None if cluster is None else cluster.url(cluster.database())
+        home = homes.init(folder / ".ledger", origin="test-log", catalog=url)
+        _templates[server] = Place(home, folder / "config", homes.signing_key(home), cluster)
+    return _templates[server]
 
 
 def spec(text: str = "score it", layouts: int = 4) -> dict[str, object]:
@@ -179,6 +238,9 @@ def files(root: Path) -> dict[str, bytes]:
 
 def by_hand(place: Place, statement: str, *values: object, drop: bool = True) -> None:
     """Changes the catalog as somebody with a database shell would, without its triggers when `drop`."""
+    if place.cluster is not None:
+        _by_hand_on_server(place, statement, values, drop)
+        return
     with sqlite3.connect(place.home.catalog) as connection:
         if drop:
             for (name,) in connection.execute(
@@ -186,3 +248,58 @@ def by_hand(place: Place, statement: str, *values: object, drop: bool = True) ->
             ).fetchall():
                 connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement, values)
+
+
+def _by_hand_on_server(place: Place, statement: str, values: tuple[object, ...], drop: bool) -> None:
+    import psycopg
+
+    assert place.cluster is not None
+    for ours, theirs in (
+        (r"zeroblob\((\d+)\)", r"decode(repeat('00', \1), 'hex')"),
+        (r"x'([0-9a-f]*)'", r"'\\x\1'::bytea"),
+    ):
+        statement = re.sub(ours, theirs, statement)
+    with psycopg.connect(place.cluster.url(place.database)) as connection:
+        connection.execute(f"SET search_path TO {place.schema}".encode())
+        if drop:
+            connection.execute("SET session_replication_role = replica")  # foreign keys rest
+            found = connection.execute(
+                "SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"
+            ).fetchall()
+            for name, table in found:
+                connection.execute(f"DROP TRIGGER {name} ON {table}".encode())
+        if statement.startswith("DROP TABLE"):
+            statement += " CASCADE"
+        connection.execute(statement.replace("?", "%s").encode(), values)
+
+
+def lose_catalog(place: Place) -> None:
+    """Takes the catalog away."""
+    if place.cluster is not None:
+        place.sql(f"DROP SCHEMA {place.schema} CASCADE")
+    else:
+        place.home.catalog.unlink()
+
+
+def backup(place: Place) -> Callable[[], None]:
+    """Copies the catalog, and returns what puts the copy back in its place."""
+    cluster, name = place.cluster, place.database
+    if cluster is None:
+        data = place.home.catalog.read_bytes()
+        return lambda: place.home.catalog.write_bytes(data) and None
+    copy = cluster.database(name)
+
+    def restore() -> None:
+        cluster.drop(name)
+        cluster.sql("postgres", f"CREATE DATABASE {name} TEMPLATE {copy} STRATEGY file_copy")
+
+    return restore
+
+
+def stored(place: Place) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of the catalog, by table."""
+    query = "SELECT * FROM {} ORDER BY 1, 2"
+    if place.cluster is not None:
+        return {table: place.sql(query.format(table)) for table in TABLES}
+    with sqlite3.connect(place.home.catalog) as connection:
+        return {table: connection.execute(query.format(table)).fetchall() for table in TABLES}

@@ -13,14 +13,13 @@ from ledger import catalog, log
 from ledger.index import Index
 from ledger.refusals import decode_faults, decode_index, encode_index, faults_text, read_index
 from migrations.append_only import TABLES
-from migrations.engine import engine, sqlite_url
-from tests.ledger.homes import Place, new_place, one_of_each, refusal_event, refused_side
+from tests.ledger.homes import CATALOGS, Place, chosen, new_place, one_of_each, refusal_event, refused_side
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+@pytest.fixture(params=CATALOGS)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return new_place(tmp_path)
+    return new_place(tmp_path, chosen(request))
 
 
 def kind(column: sa.types.TypeEngine[object]) -> str:
@@ -30,7 +29,7 @@ def kind(column: sa.types.TypeEngine[object]) -> str:
 
 
 def test_the_models_are_the_migrated_tables(place: Place) -> None:
-    made = engine(sqlite_url(str(place.home.catalog)))
+    made = catalog._engine(place.home.catalog, 5.0)
     inspector = sa.inspect(made)
     assert set(TABLES) == set(SQLModel.metadata.tables)
     for name, table in SQLModel.metadata.tables.items():

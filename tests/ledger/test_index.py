@@ -19,10 +19,14 @@ from ledger.index import Index
 from migrations.append_only import TABLES
 from migrations.revisions import LATEST
 from tests.ledger.homes import (
+    CATALOGS,
     Place,
     by_hand,
     channel_event,
+    chosen,
+    lose_catalog,
     new_place,
+    on_file,
     one_of_each,
     refusal_event,
     refused_side,
@@ -30,10 +34,10 @@ from tests.ledger.homes import (
 )
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+@pytest.fixture(params=CATALOGS)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return new_place(tmp_path)
+    return new_place(tmp_path, chosen(request))
 
 
 def append(place: Place, *made: Event) -> None:
@@ -180,6 +184,7 @@ def test_a_view_stays_at_its_size(place: Place) -> None:
         assert index.event_count() == 7
 
 
+@on_file
 def test_missing_and_changed_triggers_are_found(place: Place) -> None:
     with sqlite3.connect(place.home.catalog) as connection:
         connection.execute("DROP TRIGGER event_no_delete")
@@ -191,6 +196,7 @@ def test_missing_and_changed_triggers_are_found(place: Place) -> None:
         ]  # fmt: skip
 
 
+@on_file
 def test_a_trigger_that_is_not_ours_is_found(place: Place) -> None:
     with sqlite3.connect(place.home.catalog) as connection:
         connection.execute("CREATE TRIGGER evil BEFORE INSERT ON revocation BEGIN SELECT RAISE(IGNORE); END")
@@ -240,11 +246,13 @@ def readonly(place: Place) -> Place:
     return place
 
 
+@on_file
 def test_a_home_nobody_may_write_is_read(readonly: Place) -> None:
     done = as_nobody(READ, readonly.home.path)
     assert (done.stdout, done.stderr) == ("7 1\n", "")
 
 
+@on_file
 def test_a_disk_without_locks_is_read_as_it_is(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     append(place, *one_of_each(place.home.objects))
     opened: list[str] = []
@@ -280,6 +288,7 @@ def hot_journal(place: Place) -> None:
     copy.unlink()
 
 
+@on_file
 def test_what_a_dead_writer_left_is_rolled_back_by_a_reader(place: Place) -> None:
     append(place, *one_of_each(place.home.objects))
     hot_journal(place)
@@ -289,6 +298,7 @@ def test_what_a_dead_writer_left_is_rolled_back_by_a_reader(place: Place) -> Non
     assert not (place.home.path / "catalog.sqlite-journal").exists()
 
 
+@on_file
 def test_and_named_where_nobody_may_write(place: Place) -> None:
     append(place, *one_of_each(place.home.objects))
     hot_journal(place)
@@ -304,15 +314,17 @@ def test_and_named_where_nobody_may_write(place: Place) -> None:
 
 
 def test_no_catalog(place: Place) -> None:
-    place.home.catalog.unlink()
+    lose_catalog(place)
     with pytest.raises(StorageError, match="ledger rebuild") as caught:
         Index.open(place.home)
     assert caught.value.code == "missing-file"
     with pytest.raises(StorageError, match="ledger rebuild"):
         append(place)
-    assert not place.home.catalog.exists()
+    with pytest.raises(StorageError):
+        Index.open(place.home)
 
 
+@on_file
 @pytest.mark.parametrize("content", [b"", b"not a database" * 100, b"SQLite format 3\0" + bytes(5000)])
 def test_not_a_catalog(place: Place, content: bytes) -> None:
     place.home.catalog.write_bytes(content)

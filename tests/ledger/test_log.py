@@ -22,13 +22,25 @@ from ledger.index import Index
 from ledger.keys import SigningKey
 from ledger.log import Transaction
 from ledger.tiles import parse_bundle, parse_tile, tiles
-from tests.ledger.homes import Place, by_hand, files, new_place, one_of_each, segment_event
+from tests.ledger.homes import (
+    CATALOGS,
+    Place,
+    backup,
+    by_hand,
+    chosen,
+    files,
+    new_place,
+    on_file,
+    on_server_in_sweep,
+    one_of_each,
+    segment_event,
+)
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+@pytest.fixture(params=CATALOGS)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return new_place(tmp_path)
+    return new_place(tmp_path, chosen(request))
 
 
 @pytest.fixture(autouse=True)
@@ -200,6 +212,7 @@ def test_a_second_writer_waits_for_the_first(place: Place) -> None:
     assert_sound(place, 2)
 
 
+@on_file
 def test_a_database_shell_in_a_transaction_is_waited_for_and_named(place: Place) -> None:
     shell = sqlite3.connect(place.home.catalog, isolation_level=None)
     shell.execute("BEGIN IMMEDIATE")
@@ -253,6 +266,7 @@ def test_a_reader_during_a_write_sees_the_last_head(place: Place) -> None:
 # The log is checked before anything is signed
 
 
+@on_file
 def test_a_restored_backup_is_refused(place: Place, tmp_path: Path) -> None:
     append(place, acquisition("a"))
     backup = place.copy(tmp_path / "backup")
@@ -280,9 +294,9 @@ def test_a_copied_home_cannot_fork_the_log(place: Place, tmp_path: Path) -> None
 
 
 def test_only_the_catalog_restored_is_refused_too(place: Place, tmp_path: Path) -> None:
-    catalog = place.home.catalog.read_bytes()
+    restore = backup(place)
     append(place, acquisition("a"))
-    place.home.catalog.write_bytes(catalog)
+    restore()
     pin.config_file("test-log", ".pin").unlink()
     with pytest.raises(TamperError) as caught:
         append(place, acquisition("b"))
@@ -354,6 +368,7 @@ def failing(call: Callable[..., object], at: int, code: int) -> tuple[Callable[.
     return fail, count
 
 
+@on_server_in_sweep
 @pytest.mark.parametrize(
     ("name", "code"),
     [
@@ -409,6 +424,7 @@ def test_a_full_disk_after_the_commit_is_a_warning(place: Place, monkeypatch: py
     assert_sound(place, 3)
 
 
+@on_file
 def test_a_full_database_is_a_clear_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("migrations.engine.PRAGMAS", ("PRAGMA max_page_count=26",))
     with pytest.raises(LedgerError) as caught:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,39 +13,44 @@ from ledger import durable, heads, log, pin, publish, tree
 from ledger.events import AcquisitionEvent
 from ledger.index import Index
 from ledger.rebuild import _swap, prefix_roots, rebuild
-from migrations.append_only import TABLES
-from tests.ledger.homes import Place, files, new_place, one_of_each, segment_event
+from tests.ledger.homes import (
+    CATALOGS,
+    Place,
+    chosen,
+    files,
+    lose_catalog,
+    new_place,
+    on_file,
+    one_of_each,
+    segment_event,
+    stored,
+)
 from tests.ledger.test_index import hot_journal
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+@pytest.fixture(params=CATALOGS)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    made = new_place(tmp_path)
+    made = new_place(tmp_path, chosen(request))
     log.commit(made.home, made.key, lambda t: one_of_each(t.objects))
     scope = tuple((None, f"run-{i}", 1) for i in range(4000))
     log.commit(made.home, made.key, lambda t: [segment_event(t.objects, "long", scope)])
     return made
 
 
-def rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    with sqlite3.connect(path) as connection:
-        query = "SELECT * FROM {} ORDER BY 1, 2"
-        return {table: connection.execute(query.format(table)).fetchall() for table in TABLES}
-
-
 def test_every_row_comes_back(place: Place) -> None:
-    before = rows(place.home.catalog)
-    place.home.catalog.unlink()
+    before = stored(place)
+    lose_catalog(place)
     result = rebuild(place.home)
     assert (result.size, result.heads, result.kept, result.left_out) == (8, 3, None, ())
-    assert rows(place.home.catalog) == before
+    assert stored(place) == before
     with Index.open(place.home) as index:
         assert heads.check(place.home, index).row.root == result.root
         assert index.wrong_guards() == ()
     log.commit(place.home, place.key, lambda _: [AcquisitionEvent("b", "transport")])
 
 
+@on_file
 def test_the_old_catalog_is_kept_aside(place: Place) -> None:
     before = place.home.catalog.read_bytes()
     first, second = rebuild(place.home), rebuild(place.home)
@@ -59,20 +63,22 @@ def test_the_old_catalog_is_kept_aside(place: Place) -> None:
     }  # fmt: skip
 
 
+@on_file
 @pytest.mark.parametrize("content", [b"", b"garbage" * 3000])
 def test_a_damaged_catalog_is_replaced(place: Place, content: bytes) -> None:
-    before = rows(place.home.catalog)
+    before = stored(place)
     place.home.catalog.write_bytes(content)
     rebuild(place.home)
-    assert rows(place.home.catalog) == before
+    assert stored(place) == before
 
 
+@on_file
 def test_an_old_journal_never_meets_the_new_catalog(place: Place) -> None:
-    before = rows(place.home.catalog)
+    before = stored(place)
     hot_journal(place)
     place.home.catalog.write_bytes(b"garbage" * 3000)
     rebuild(place.home)
-    assert rows(place.home.catalog) == before
+    assert stored(place) == before
     assert not place.home.catalog.with_name("catalog.sqlite-journal").exists()
 
 
@@ -109,7 +115,7 @@ def test_events_that_were_not_published_are_not_lost(place: Place) -> None:
     with pytest.raises(StorageError, match="ledger repair") as caught:
         rebuild(place.home)
     assert caught.value.code == "unpublished"
-    place.home.catalog.unlink()
+    lose_catalog(place)
     assert rebuild(place.home).size == 8
 
 
@@ -134,11 +140,12 @@ def test_a_shortened_log_makes_no_catalog(place: Place, tmp_path: Path) -> None:
     log.commit(place.home, place.key, lambda _: [AcquisitionEvent("b", "transport")])
     shutil.rmtree(place.home.objects.root / "log")
     shutil.copytree(old, place.home.objects.root / "log")
-    place.home.catalog.unlink()
+    lose_catalog(place)
     with pytest.raises(TamperError) as caught:
         rebuild(place.home)
     assert caught.value.kind == "rolled-back-head"
-    assert not place.home.catalog.exists()
+    with pytest.raises(StorageError):
+        Index.open(place.home)
 
 
 @pytest.mark.parametrize("folder", ["lists", "refusals"])

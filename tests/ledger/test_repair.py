@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,13 +15,23 @@ from ledger.events import AcquisitionEvent
 from ledger.index import Index
 from ledger.repair import Repair, repair
 from ledger.verify import verify
-from tests.ledger.homes import Place, by_hand, files, new_place, one_of_each, segment_event
+from tests.ledger.homes import (
+    CATALOGS,
+    Place,
+    backup,
+    by_hand,
+    chosen,
+    files,
+    new_place,
+    one_of_each,
+    segment_event,
+)
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+@pytest.fixture(params=CATALOGS)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    made = new_place(tmp_path)
+    made = new_place(tmp_path, chosen(request))
     log.commit(made.home, made.key, lambda t: one_of_each(t.objects))
     return made
 
@@ -135,9 +143,9 @@ def test_a_rolled_back_home_is_left_alone(place: Place, tmp_path: Path) -> None:
 
 
 def test_a_published_log_that_is_further_is_left_alone(place: Place) -> None:
-    catalog = place.home.catalog.read_bytes()
+    restore = backup(place)
     log.commit(place.home, place.key, lambda _: [AcquisitionEvent("b", "transport")])
-    place.home.catalog.write_bytes(catalog)
+    restore()
     pin.config_file("test-log", ".pin").unlink()
     with pytest.raises(TamperError) as caught:
         repair(place.home, trust_first=True)
@@ -154,13 +162,12 @@ def test_a_writer_at_work_is_not_disturbed(place: Place) -> None:
 
 
 def test_an_older_catalog_is_migrated_and_sealed_again(place: Place) -> None:
-    with closing(sqlite3.connect(place.home.catalog)) as connection, connection:
-        for table in ("signing_key", "policy", "attestation", "attested_file", "plan"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("ALTER TABLE acquisition DROP COLUMN supersedes")
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    for table in ("signing_key", "policy", "attestation", "attested_file", "plan"):
+        by_hand(place, f"DROP TABLE {table}", drop=False)
+    by_hand(place, "ALTER TABLE acquisition DROP COLUMN supersedes", drop=False)
+    by_hand(place, "UPDATE alembic_version SET version_num = '0001'", drop=False)
     with pytest.raises(StorageError, match="older form"):
         Index.open(place.home)
-    assert done(repair(place.home)) == [("migrated the catalog", "catalog.sqlite")]
+    assert done(repair(place.home)) == [("migrated the catalog", place.home.catalog_name)]
     assert not [p for p in verify(place.home).findings if p.kind == "catalog"]
     assert done(repair(place.home)) == []
