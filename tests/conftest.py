@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,32 @@ from tests.postgres import Cluster, NoServerError, running
 
 settings.register_profile("ledger", deadline=None)
 settings.load_profile("ledger")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--catalog server` runs any test whose home names no catalog against a server."""
+    parser.addoption("--catalog", choices=("file", "server"), default="file", help="where catalogs stand")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _catalogs(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.config.getoption("--catalog") == "file":
+        yield
+        return
+    from ledger import home
+    from tests.ledger import homes
+
+    init, server = home.init, request.getfixturevalue("cluster")
+
+    def on_server(
+        path: Path, origin: str | None = None, key_uri: str | None = None, *, catalog: str | None = None
+    ) -> home.Home:
+        return init(path, origin, key_uri, catalog=catalog or server.url(server.database()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(home, "init", on_server)
+        patch.setattr(homes, "elsewhere", server)
+        yield
 
 
 @pytest.fixture(autouse=True)
