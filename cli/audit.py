@@ -23,7 +23,15 @@ from cli.audit_words import (
     WeightsOption,
     WhereOption,
 )
-from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from cli.words import (
+    AtOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    TrustFirstOption,
+    WaitOption,
+    WorkersOption,
+)
 from contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,13 +74,16 @@ def planned(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Compute statistics from verified entries; each audit is signed and logged."""
     if plan is not None:
         from cli.plans import run_plan
 
         given = Options(
-            None, None, 0, 0, "", at, no_record, key, trust_first, output, wait, report, plot
+            None, None, 0, 0, "", at, no_record, key, trust_first, output, wait, report, plot,
+            workers, engine,
         )  # fmt: skip
         run_plan(plan, kind, given, as_json=as_json, verbose=verbose)
     elif context.invoked_subcommand is None:
@@ -118,11 +129,13 @@ def transport(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Does the gain of a step survive a change of evaluator? Gains, interaction, flips, robustness."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:

@@ -23,7 +23,15 @@ from cli.audit_words import (
     WeightsOption,
     WhereOption,
 )
-from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from cli.words import (
+    AtOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    TrustFirstOption,
+    WaitOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
@@ -67,11 +75,13 @@ def contrast(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """A control: gain of one arm minus gain of another, such as own view minus a donor's view."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:

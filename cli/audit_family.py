@@ -9,7 +9,15 @@ import typer
 from cli import audit_words as words
 from cli import completion
 from cli.audit_run import Options, Report, perform
-from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from cli.words import (
+    AtOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    TrustFirstOption,
+    WaitOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
@@ -49,11 +57,13 @@ def face(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Where a change of score enters: the state, or the view shown. Endpoint x frozen view, Shapley split."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
@@ -90,11 +100,13 @@ def cube(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """How gains change over two factors of the channel, all else equal. Contrasts, change, equivalence."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
@@ -138,11 +150,13 @@ def bridge(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Does the same contrast hold for every evaluator? Verdicts per vertex and their conjunctions."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:

@@ -9,7 +9,15 @@ import typer
 from cli import audit_words as words
 from cli import completion, state
 from cli.audit_run import Options, Report, perform
-from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from cli.words import (
+    AtOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    TrustFirstOption,
+    WaitOption,
+    WorkersOption,
+)
 from contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,11 +72,13 @@ def mixture(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Which verdicts survive another mixture of targets? Cohort, equal and given weights, post hoc."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
@@ -142,11 +152,13 @@ def redundancy(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Does a view that should add nothing change nothing? Distances of margins, and the AUC gap."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:

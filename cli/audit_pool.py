@@ -9,7 +9,15 @@ import typer
 from cli import audit_words as words
 from cli import completion
 from cli.audit_run import Options, Report, perform
-from cli.words import AtOption, JsonOption, KeyOption, TrustFirstOption, WaitOption
+from cli.words import (
+    AtOption,
+    EngineOption,
+    JsonOption,
+    KeyOption,
+    TrustFirstOption,
+    WaitOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
@@ -50,11 +58,13 @@ def repeatability(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Does a channel repeat itself? Spread and signs over its acquisitions; no evidence of transport."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:
@@ -90,11 +100,13 @@ def pool(
     verbose: words.VerboseOption = False,
     as_json: JsonOption = False,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Does a pooled score keep the sign of its parts? Gains, their mixture, and where its sign turns."""
     given = Options(
         acquisition, where, resamples, seed, require, at, no_record, key, trust_first, output, wait,
-        report, plot,
+        report, plot, workers, engine,
     )  # fmt: skip
 
     def audit(snapshot: Snapshot, progress: Report) -> AuditResult:

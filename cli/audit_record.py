@@ -19,6 +19,7 @@ from cli import state
 from cli.output_file import write_whole
 from contracts.errors import StorageError, UsageError
 from ledger import clock
+from ledger.engines import Means
 from ledger.home import Home, signing_key
 from ledger.keys import SigningKey
 from ledger.records import Logged, log_record, logged_records
@@ -68,10 +69,10 @@ class Recorder:
     output: Path | None
     wait: float
 
-    def snapshot(self, at: int | None, *, trust_first: bool) -> Snapshot:
+    def snapshot(self, at: int | None, *, trust_first: bool, means: Means) -> Snapshot:
         """The home at a head, verified; a key that signs must be the one that signs its heads."""
         public = None if self.key is None else self.key.public
-        return open_snapshot(self.home, at=at, key=public, trust_first=trust_first)
+        return open_snapshot(self.home, at=at, key=public, trust_first=trust_first, means=means)
 
     def record(self, audit: AuditResult) -> Recorded:
         """Sign, log, and write the envelope where it was asked for."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cli import render, state
+from cli.means import means
 from contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Options:
     wait: float
     report: Path | None = None
     plot: bool = False
+    workers: int | None = None
+    engine: str | None = None
 
     def terms(self, channels: Sequence[Channel], snapshot: Snapshot) -> dict[str, Any]:
         """The keyword arguments that every function of `audits` takes, for an audit of these channels."""
@@ -76,7 +79,7 @@ def perform(
     from cli.audit_record import recorder
 
     _require_drawable(options, as_json=as_json)
-    with render.progress() as advance:
+    with render.progress() as advance, means(options.engine, options.workers, advance) as given:
         writer = recorder(
             state.find_home(),
             options.key,
@@ -84,7 +87,7 @@ def perform(
             output=options.output,
             wait=options.wait,
         )
-        snapshot = writer.snapshot(options.at, trust_first=options.trust_first)
+        snapshot = writer.snapshot(options.at, trust_first=options.trust_first, means=given)
         found = audit(snapshot, lambda done, total: advance("resampling", done, total))
     recorded = writer.record(found)
     if options.report is not None:

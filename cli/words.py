@@ -38,3 +38,10 @@ AtOption = Annotated[
     int | None, typer.Option(min=1, metavar="SIZE", help="Look at the signed head of this size.")
 ]
 FilesArgument = Annotated[list[Path], typer.Argument(help="One or more files, judged as one set.")]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(metavar="ENGINE", help="inline, pool or spark[:MASTER] (default: a pool where it pays)."),
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Processes to use (default: all cores where it pays).")
+]

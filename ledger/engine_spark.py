@@ -60,7 +60,8 @@ class Spark:
 
     def pieces(self, entries: int) -> int:
         """See Engine."""
-        return share(entries, self._context.defaultParallelism)
+        workers = self._context.defaultParallelism
+        return max(share(entries, workers), workers)
 
     def map(self, kernel: Kernel[Task, Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """See Engine."""

@@ -113,7 +113,10 @@ class RangeKernel(Generic[Value]):
             judged = apply_rules(entries, self.facts)
             count = ProvenanceCount()
             count.add(judged)
-            yield Worked(self.work(judged_range(entries, judged, sides)), count)
+            value = self.work(judged_range(entries, judged, sides))
+            del entries, judged  # or they would stay while the next range is read
+            yield Worked(value, count)
+            del value
 
 
 def judged_range(entries: pa.Table, judged: Judgement, refused: tuple[RefusedRow, ...]) -> TrajectoryRange:

@@ -66,6 +66,7 @@ class Selection:
             self.provenance.merge(done.count)
             means.progress("entries", self.provenance.entries_in, whole.entries)
             yield done.value
+        pa.default_memory_pool().release_unused()  # what ranges took, before whatever is computed of them
 
     def ranges_with_refused(self) -> Iterator[TrajectoryRange]:
         """The same ranges with the scored readings of refused sides as if they were entries.
