@@ -35,6 +35,12 @@ def init(
             help="Keep the catalog on a server: postgresql://[USER@]HOST/DATABASE[?schema=NAME]",
         ),
     ] = None,
+    objects: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Keep the objects in a bucket or elsewhere: s3://BUCKET/PREFIX, file:///PATH"
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a ledger here, and a signing key outside it."""
@@ -46,8 +52,13 @@ def init(
     named = state.CURRENT.home or os.environ.get("LEDGER_HOME")
     if folder is not None and named:
         raise UsageError("a folder and --home both say where the home is", next_step="give one of them")
+    if objects is not None and objects.startswith("memory:"):
+        raise UsageError(
+            "objects in memory end with this command", where="--objects",
+            next_step="use a folder or a bucket: memory:// is for tests and callers of the Python API",
+        )  # fmt: skip
     path = Path(named) if named else (folder or Path.cwd()) / homes.FOLDER
-    made = homes.init(path, origin, key, catalog=catalog)
+    made = homes.init(path, origin, key, catalog=catalog, objects=objects)
     with Index.open(made) as index:
         head = index.head()
     place = key or str(homes.key_path(made.origin))
@@ -58,6 +69,7 @@ def init(
                 "origin": made.origin,
                 "key": place,
                 "catalog": made.catalog_url,
+                "objects": made.objects_url,
                 "size": head.size,
                 "root": head.root,
             }
@@ -66,6 +78,8 @@ def init(
     render.say(f"ledger {made.origin} in {made.path}")
     if catalog is not None:
         render.say(f"catalog: {made.catalog_url}")
+    if objects is not None:
+        render.say(f"objects: {made.objects_url}")
     render.say(f"signing key: {place} (keep a copy; the home does not hold it)")
     render.say("next: ledger channel add CHANNEL.toml")
 

@@ -61,23 +61,55 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Watched(Objects):
-    """An object store that remembers what was read from it, in the order of the first reading."""
+    """Objects of a store, and which of them were read, in the order of the first reading."""
 
+    store: Objects
     opened: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def far(self) -> bool:
+        """As the store."""
+        return self.store.far
+
+    def where(self, name: str) -> str:
+        """As the store."""
+        return self.store.where(name)
+
+    def exists(self, name: str) -> bool:
+        """As the store."""
+        return self.store.exists(name)
+
+    def size(self, name: str) -> int:
+        """As the store."""
+        return self.store.size(name)
+
     def open(self, name: str) -> BinaryIO:
-        """As `Objects.open`."""
+        """As the store."""
         self.opened.setdefault(name)
-        return super().open(name)
+        return self.store.open(name)
+
+    def ranged(self, name: str) -> BinaryIO:
+        """As the store."""
+        self.opened.setdefault(name)
+        return self.store.ranged(name)
 
 
 @dataclass(frozen=True)
 class Bundled(Objects):
     """The objects in an open bundle; `root` is the bundle itself. It can only be read."""
 
+    root: Path
     members: zipfile.ZipFile
     names: frozenset[str]
     opened: dict[str, None] = field(default_factory=dict)
+
+    def where(self, name: str) -> str:
+        """As a path below the bundle."""
+        return str(self.root / name)
+
+    def size(self, name: str) -> int:
+        """How many bytes its member has."""
+        return self.members.getinfo(OBJECTS + name).file_size
 
     def exists(self, name: str) -> bool:
         """Whether the bundle holds an object."""

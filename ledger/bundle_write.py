@@ -56,7 +56,7 @@ def write(reading: Reading, text: str, path: Path, recompute: Recompute) -> Writ
     audit = reading.confirm(row.event)
     assert isinstance(audit, AuditEvent), "a record's event is an audit"
     stated = statement.parse(checked_payload(data, audit, reading.head.trust.before(row.event).auditors))  # 1
-    watched = Watched(reading.objects.root)
+    watched = Watched(reading.objects)
     size = head_size(stated)
     past = heads.check(reading.home, reading.index, at=size, trust_first=True)
     snapshot = view(
@@ -106,6 +106,5 @@ def used_events(
 
 
 def _copy(made: Writer, objects: Objects, name: str) -> None:
-    size = objects.path(name).stat().st_size
     with objects.open(name) as source:
-        made.copy(OBJECTS + name, source, size)
+        made.copy(OBJECTS + name, source, objects.size(name))

@@ -7,6 +7,7 @@ head, and which key signs is known from the pin outside the home.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -14,13 +15,16 @@ import secrets
 import shutil
 import tomllib
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contracts.errors import StorageError, UsageError
+from contracts.errors import LedgerError, StorageError, UsageError
 from ledger import durable, pin, server
-from ledger.objects import Objects
+from ledger.objects import STAGING, Staging, Store
+from ledger.objects_place import checked, open_store
 from ledger.server import Server
 from ledger.vkey import is_name
 
@@ -63,9 +67,30 @@ class Home:
         return place.name if isinstance(place, Path) else "catalog"
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> Store:
         """The object store."""
-        return Objects(self._inside(self.objects_url, "file", "objects"))
+        return open_store(self.objects_url, self.path, self.path / SETTINGS)
+
+    @property
+    def stage_at(self) -> Staging:
+        """Where files wait that become part of the home: on its own file system."""
+        place = self.objects.stage_at
+        return place if place.root.is_relative_to(self.path) else Staging(self.path / STAGING)
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """The folders in the home that belong to it."""
+        places = (self.stage_at.root, self.path / STAGING)
+        return frozenset(place.relative_to(self.path).parts[0] for place in places)
+
+    def staged(self) -> Iterator[Path]:
+        """Every file that waits to become a part of the home or an object, finished or not."""
+        for place in dict.fromkeys((self.objects.stage_at, self.stage_at)):
+            yield from place.files()
+
+    def relative(self, path: Path) -> str:
+        """A path as it is told: below the home, or in full."""
+        return path.relative_to(self.path).as_posix() if path.is_relative_to(self.path) else str(path)
 
     def _inside(self, url: str, scheme: str, name: str) -> Path:
         found, _, rest = url.partition(":")
@@ -147,13 +172,20 @@ def signing_key(home: Home, uri: str | None = None) -> SigningKey:
 
 
 def init(
-    path: Path, origin: str | None = None, key_uri: str | None = None, *, catalog: str | None = None
+    path: Path,
+    origin: str | None = None,
+    key_uri: str | None = None,
+    *,
+    catalog: str | None = None,
+    objects: str | None = None,
 ) -> Home:
     """Makes a home, its key and its first signed head, or nothing at all.
 
     The home is built beside `path` and renamed; the key (unless `key_uri` names one) is made outside it
     and never over another; the pin comes last. UsageError where a home or anything else already stands.
     `catalog` is the URL of a server, see `ledger.server`; without it the catalog is a file in the home.
+    `objects` is an address of `ledger.objects_place` where nothing stands yet; without it they stand in
+    the home.
     """
     from ledger.keys import SigningKey
 
@@ -169,6 +201,8 @@ def init(
     wanted = Home(path, name)
     if catalog is not None:
         wanted = replace(wanted, catalog_url=server.parse(catalog, "--catalog", name).url)
+    if objects is not None:
+        wanted = replace(wanted, objects_url=checked(objects, "--objects", path))
     if key_uri:
         return _make(wanted, key)
     place = key_path(name)
@@ -209,14 +243,15 @@ def _make(wanted: Home, key: SigningKey) -> Home:
         building.mkdir()
     try:
         home = replace(wanted, path=building)
-        with durable.storage("making the home", path):
-            durable.create(building / SETTINGS, _settings(home))
-            home.objects.staging()
-        with log.begin(home, key) as head, durable.storage("making the home", path):
-            durable.sync(building)
-            durable.crash_point("home-built")
-            _refuse_taken(path)
-            durable.replace(building, path)
+        with _claimed(home.objects):
+            with durable.storage("making the home", path):
+                durable.create(building / SETTINGS, _settings(home))
+                home.objects.staging()
+            with log.begin(home, key) as head, durable.storage("making the home", path):
+                durable.sync(building)
+                durable.crash_point("home-built")
+                _refuse_taken(path)
+                durable.replace(building, path)
     finally:
         shutil.rmtree(building, ignore_errors=True)
     durable.crash_point("home-named")
@@ -244,6 +279,23 @@ def _refuse_taken(path: Path) -> None:
             "something else is already there", code="place-taken", where=path,
             expected="a new or an empty directory",
         )  # fmt: skip
+
+
+@contextmanager
+def _claimed(objects: Store) -> Iterator[None]:
+    """Objects where nothing stands yet; what fails inside the block leaves nothing there either."""
+    for name in itertools.chain(objects.list(), objects.strays()):
+        raise UsageError(
+            "something else is already there", code="place-taken", where=objects.where(name),
+            expected="an empty prefix or folder", next_step="choose one that no other ledger uses",
+        )  # fmt: skip
+    try:
+        yield
+    except BaseException:
+        with suppress(LedgerError):
+            for name in list(objects.list()):
+                objects.remove(name)
+        raise
 
 
 def _outside(home: Path, uri: str) -> str:

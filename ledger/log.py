@@ -21,7 +21,7 @@ from ledger.index import Index
 from ledger.keys import SigningKey, key_id
 from ledger.notes import TreeHead, sign_head
 from ledger.object_names import list_name
-from ledger.objects import Objects
+from ledger.objects import Store
 from ledger.pin import Pin
 from ledger.server import Server
 from ledger.trust import HEAD, Trust
@@ -40,7 +40,7 @@ class Transaction:
     trust: Trust
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> Store:
         """The object store; what the events name must be in it."""
         return self.home.objects
 
@@ -149,7 +149,7 @@ def finish(home: Home, head: Pin) -> tuple[str, ...]:
 
 
 def _rows(
-    objects: Objects, made: Sequence[Event], before: Sequence[bytes]
+    objects: Store, made: Sequence[Event], before: Sequence[bytes]
 ) -> tuple[derive.Pending, list[bytes]]:
     """The table rows of new events, `event` first, and the leaf hashes among them."""
 

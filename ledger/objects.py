@@ -1,16 +1,14 @@
 """The object store: immutable files whose name is the digest of their bytes, and the published log.
 
-Names are those of `object_names`. An object comes into being whole: staged beside the store, synced,
-renamed, the directory synced. Symbolic links are never followed below the root.
+Names are those of `object_names`. `Objects` is what a reader needs and `Store` what a writer needs besides;
+a folder (`objects_folder`), a bucket (`objects_bucket`) and a bundle are the places they stand in.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +16,7 @@ from typing import BinaryIO
 from blake3 import blake3
 
 from contracts.digest import blake3_digest, sha256_digest
-from contracts.errors import MalformedError, StorageError, TamperError
+from contracts.errors import MalformedError, TamperError
 from ledger import durable
 from ledger.object_names import ADDRESSED, PUBLISHED, digest_in
 
@@ -40,49 +38,67 @@ def stream_digest(file: BinaryIO, algorithm: str) -> str:
     return f"{algorithm}:{hasher.hexdigest()}"
 
 
+def is_name(name: str) -> bool:
+    """Whether an object or a file of the published log may be called that."""
+    return bool(ADDRESSED.fullmatch(name) or PUBLISHED.fullmatch(name))
+
+
 @dataclass(frozen=True)
-class Objects:
-    """One directory of objects; makes nothing until something is put."""
+class Staging:
+    """A directory of this machine for files that are not objects yet; made when first asked for."""
 
     root: Path
 
-    def path(self, name: str) -> Path:
-        """The file of a valid name; raises on any other name and on symbolic links on the way."""
-        if ADDRESSED.fullmatch(name) is None and PUBLISHED.fullmatch(name) is None:
-            raise MalformedError("not an object name", got=repr(name[:120]), where=self.root)
-        path = self.root
-        for part in name.split("/"):
-            path = path / part
-            if path.is_symlink():
-                raise TamperError(
-                    "an object is a symbolic link", kind="data", where=path, expected="a regular file"
-                )
-        return path
+    def folder(self) -> Path:
+        """The directory itself."""
+        with durable.storage("making the staging directory", self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+        return self.root
 
+    def fresh(self, suffix: str = "") -> Path:
+        """A path in it that nobody uses; nothing is created."""
+        return self.folder() / durable.temporary_name(suffix)
+
+    def files(self) -> Iterator[Path]:
+        """What stands in it, finished or not."""
+        if self.root.is_dir():
+            yield from sorted(path for path in self.root.iterdir() if not path.is_dir())
+
+
+class Objects(ABC):
+    """Objects that can be read. Every method raises MalformedError for what is no name of an object."""
+
+    @property
+    def far(self) -> bool:
+        """Whether a read is a request to another machine, so that few and long ones are cheaper."""
+        return False
+
+    @abstractmethod
+    def where(self, name: str) -> str:
+        """Where an object stands, for a message."""
+
+    @abstractmethod
     def exists(self, name: str) -> bool:
-        """Whether a regular file stands under that name."""
-        return self.path(name).is_file()
+        """Whether an object stands under that name."""
 
+    @abstractmethod
+    def size(self, name: str) -> int:
+        """How many bytes an object has."""
+
+    @abstractmethod
     def open(self, name: str) -> BinaryIO:
-        """An object for reading; raises StorageError `missing-object` when it is not there."""
-        path = self.path(name)
-        try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        except FileNotFoundError as error:
-            raise StorageError("an object is missing", code="missing-object", where=path) from error
-        except OSError as error:
-            raise durable.storage_error(error, "reading an object", path) from error
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise TamperError("an object is not a regular file", kind="data", where=path)
-        return os.fdopen(descriptor, "rb")
+        """An object to be read from start to end; raises StorageError `missing-object` where it is gone."""
+
+    def ranged(self, name: str) -> BinaryIO:
+        """An object to be read in places: as `open`, and it can seek."""
+        return self.open(name)
 
     def read(self, name: str, *, limit: int | None = None) -> bytes:
         """The bytes of an object as they stand; more than `limit` of them is a MalformedError."""
-        with self.open(name) as file, durable.storage("reading an object", self.root / name):
+        with self.open(name) as file, durable.storage("reading an object", self.where(name)):
             data = file.read() if limit is None else file.read(limit + 1)
         if limit is not None and len(data) > limit:
-            raise MalformedError("object too long", expected=f"at most {limit} bytes", where=self.root / name)
+            raise MalformedError("object too long", expected=f"at most {limit} bytes", where=self.where(name))
         return data
 
     def read_checked(self, name: str, *, limit: int | None = None) -> bytes:
@@ -95,119 +111,85 @@ class Objects:
         if found != wanted:
             raise TamperError(
                 "object changed since it was written", kind="data", expected=wanted, got=found,
-                where=self.root / name,
+                where=self.where(name),
             )  # fmt: skip
         return data
 
+
+class Store(Objects):
+    """Objects that can be written too. It makes nothing until something is put.
+
+    A store can be pickled and opened again elsewhere, unless it lives in the memory of one process.
+    """
+
+    @property
+    @abstractmethod
+    def stage_at(self) -> Staging:
+        """Where files wait that become objects."""
+
     def staging(self) -> Path:
-        """The directory for files that are not objects yet; on the same file system as the store."""
-        path = self.root / STAGING
-        with durable.storage("making the staging directory", path):
-            path.mkdir(parents=True, exist_ok=True)
-        return path
+        """The directory for files that are not objects yet."""
+        return self.stage_at.folder()
 
     def stage(self, suffix: str = "") -> Path:
         """A fresh path in the staging directory; nothing is created."""
-        return self.staging() / durable.temporary_name(suffix)
-
-    def put(self, name: str, source: bytes | Path) -> None:
-        """Stores bytes, or a staged file (which is consumed), under the digest of its content.
-
-        The same content twice is accepted. Content that does not have the digest in its name, or a file
-        already there with other content, raises TamperError; nothing is left behind in either case.
-        """
-        wanted = digest_in(name)
-        if wanted is None:
-            raise MalformedError("not a content-addressed object", got=name, where=self.root)
-        target = self.path(name)
-        staged = self.stage() if isinstance(source, bytes) else source
-        try:
-            with durable.storage("writing an object", target):
-                if isinstance(source, bytes):
-                    durable.create(staged, source)
-                else:
-                    durable.sync(staged)
-                found = file_digest(staged, wanted.partition(":")[0])
-                if found != wanted:
-                    raise TamperError(
-                        "bytes to store are not what their name says", kind="data", expected=wanted, got=found
-                    )
-                durable.crash_point("object-staged")
-                durable.make_directories(target.parent, self.root)
-                if target.exists():
-                    self._accept(target, wanted)
-                else:
-                    durable.replace(staged, target)
-                durable.crash_point("object-named")
-        finally:
-            with suppress(OSError):
-                staged.unlink(missing_ok=True)
-
-    def publish(self, name: str, data: bytes) -> None:
-        """Stores a file of the published log, over an older version of it."""
-        if PUBLISHED.fullmatch(name) is None:
-            raise MalformedError("not a file of the published log", got=name, where=self.root)
-        target = self.path(name)
-        staged = self.stage()
-        try:
-            with durable.storage("publishing the log", target):
-                durable.create(staged, data)
-                durable.make_directories(target.parent, self.root)
-                durable.replace(staged, target)
-        finally:
-            with suppress(OSError):
-                staged.unlink(missing_ok=True)
-        durable.crash_point("published " + name)
-
-    def remove(self, name: str) -> None:
-        """Removes one file: an orphan, or a partial tile that a longer one replaced."""
-        path = self.path(name)
-        with durable.storage("removing an object", path):
-            path.unlink(missing_ok=True)
-
-    def list(self, prefix: str = "") -> Iterator[str]:
-        """The names of all objects below a folder, in order; strays are left out."""
-        for name in self._walk(self.root / prefix if prefix else self.root):
-            if ADDRESSED.fullmatch(name) or PUBLISHED.fullmatch(name):
-                yield name
-
-    def strays(self) -> Iterator[str]:
-        """Files and links below the root that are no objects; what is being staged is left out."""
-        for name in self._walk(self.root):
-            link = (self.root / name).is_symlink()
-            if link or not (ADDRESSED.fullmatch(name) or PUBLISHED.fullmatch(name)):
-                yield name
+        return self.stage_at.fresh(suffix)
 
     def staged(self) -> Iterator[Path]:
         """Files in the staging directory, finished or not."""
-        directory = self.root / STAGING
-        if directory.is_dir():
-            yield from sorted(path for path in directory.iterdir() if not path.is_dir())
+        return self.stage_at.files()
 
-    def _walk(self, directory: Path) -> Iterator[str]:
-        try:
-            found = sorted(os.scandir(directory), key=lambda item: item.name)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise durable.storage_error(error, "listing objects", directory) from error
-        for item in found:
-            path = Path(item.path)
-            if item.is_dir(follow_symlinks=False):
-                if path != self.root / STAGING:
-                    yield from self._walk(path)
-            else:
-                yield path.relative_to(self.root).as_posix()
+    @abstractmethod
+    def put(self, name: str, source: bytes | Path) -> None:
+        """Stores bytes, or a staged file (which is consumed), under the digest of its content.
 
-    def _accept(self, target: Path, wanted: str) -> None:
-        """An object that is there already: the same bytes, whose age starts again."""
-        found = file_digest(target, wanted.partition(":")[0])
-        if found != wanted:
-            raise TamperError(
-                "a stored object changed", kind="data", expected=wanted, got=found, where=target,
-                next_step="run `ledger verify`, or `ledger repair` when no event names it",
-            )  # fmt: skip
-        # A process that died between rename and directory sync may have left the name undurable.
-        durable.sync(target.parent)
-        with suppress(PermissionError):  # somebody else's file: a commit still looks whether it is there
-            os.utime(target)
+        The same content twice is accepted, and its age starts again. Content that does not have the digest
+        in its name, or other content already there, raises TamperError; nothing is left behind then.
+        """
+
+    @abstractmethod
+    def publish(self, name: str, data: bytes) -> None:
+        """Stores a file of the published log, over an older version of it."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Removes one object: an orphan, or a partial tile that a longer one replaced."""
+
+    @abstractmethod
+    def list(self, prefix: str = "") -> Iterator[str]:
+        """The names of all objects below a folder, in order; strays are left out."""
+
+    @abstractmethod
+    def strays(self) -> Iterator[str]:
+        """What stands among the objects and is none; what is being staged is left out."""
+
+    @abstractmethod
+    def modified(self, name: str) -> float:
+        """When an object was put, in seconds since 1970 by the clock of the place it stands in."""
+
+
+def named(name: str, wanted: str, found: str) -> None:
+    """Raises TamperError unless bytes about to be stored have the digest in their name."""
+    if found != wanted:
+        raise TamperError(
+            "bytes to store are not what their name says", kind="data", expected=wanted, got=found, where=name
+        )
+
+
+def addressed(name: str, where: object) -> str:
+    """The digest in a name; MalformedError for one that is not content-addressed."""
+    wanted = digest_in(name)
+    if wanted is None:
+        raise MalformedError("not a content-addressed object", got=name[:120], where=where)
+    return wanted
+
+
+def accept(name: str, store: Store, wanted: str) -> None:
+    """Raises TamperError unless the object that already has a name has its content too."""
+    with store.open(name) as file, durable.storage("reading an object", store.where(name)):
+        found = stream_digest(file, wanted.partition(":")[0])
+    if found != wanted:
+        raise TamperError(
+            "a stored object changed", kind="data", expected=wanted, got=found, where=store.where(name),
+            next_step="run `ledger verify`, or `ledger repair` when no event names it",
+        )  # fmt: skip

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contracts.errors import TamperError, VerificationError
+from contracts.errors import StorageError, TamperError, VerificationError
 from ledger import durable, tree
 from ledger.head_keys import HeadKeys
 from ledger.heads import CheckedHead, events_in_tree, history
 from ledger.index import Index
 from ledger.notes import TreeHead
-from ledger.objects import Objects
+from ledger.objects import Objects, Store
 from ledger.pin import Pin
 from ledger.tiles import HEIGHT, WIDTH, Tile, bundle_bytes, tile_bytes, tiles
 
@@ -29,10 +29,12 @@ def head_name(size: int) -> str:
 
 def published(objects: Objects, keys: HeadKeys) -> TreeHead | None:
     """The verified head in the checkpoint, None where nothing was published yet."""
-    if not objects.exists(CHECKPOINT):
-        return None
     try:
         return keys.verify(objects.read(CHECKPOINT, limit=1 << 18))
+    except StorageError as error:
+        if error.code == "missing-object":
+            return None
+        raise
     except VerificationError as error:
         error.where = error.where or CHECKPOINT
         error.next_step = error.next_step or REPAIR
@@ -61,7 +63,7 @@ def check_pending(index: Index, published_size: int) -> None:
         continue
 
 
-def publish(objects: Objects, index: Index, head: Pin) -> None:
+def publish(objects: Store, index: Index, head: Pin) -> None:
     """Brings the published files up to a committed head; only what the checkpoint lacks is written."""
     old = published(objects, history(index).heads)
     since = old.size if old else 0
@@ -88,7 +90,7 @@ def files(index: Index, head: Pin, since: int = 0) -> Iterator[tuple[str, bytes]
     yield CHECKPOINT, head.note
 
 
-def superseded(objects: Objects, since: int, size: int) -> Iterator[str]:
+def superseded(objects: Store, since: int, size: int) -> Iterator[str]:
     """Partial files that neither the head of `size` nor a reader who still holds that of `since` needs.
 
     Where a tile has become full, such a reader falls back to it (C2SP tlog-tiles), so none are kept.

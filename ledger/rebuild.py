@@ -18,7 +18,7 @@ from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import PublicKey
 from ledger.notes import TreeHead
-from ledger.objects import Objects
+from ledger.objects import Objects, Store
 from ledger.tiles import parse_bundle, tiles
 
 BATCH = 1000
@@ -81,7 +81,7 @@ def _entries(objects: Objects) -> list[bytes]:
     if not objects.exists(publish.CHECKPOINT):
         raise StorageError(
             "nothing was published, so there is nothing to rebuild from", code="missing-file",
-            where=objects.root / publish.CHECKPOINT,
+            where=objects.where(publish.CHECKPOINT),
         )  # fmt: skip
     text = objects.read(publish.CHECKPOINT, limit=1 << 18).decode("utf-8", "replace").partition("\n\n")[0]
     size = TreeHead.parse(text + "\n").size
@@ -116,7 +116,7 @@ def _refuse_newer(home: Home, head: TreeHead, key: PublicKey | None, trust_first
 
 
 def _heads(
-    objects: Objects, keys: HeadKeys, leaves: Sequence[bytes]
+    objects: Store, keys: HeadKeys, leaves: Sequence[bytes]
 ) -> tuple[dict[int, tuple[TreeHead, bytes]], tuple[str, ...]]:
     """Every signed head that is a prefix of the log, the checkpoint among them; the names of the others."""
     found: dict[int, tuple[TreeHead, bytes]] = {}
@@ -161,7 +161,7 @@ def _beside(home: Home) -> Iterator[Place]:
     """Where a new catalog is made before it takes the old one's place; nothing stays there afterwards."""
     place = home.catalog
     if isinstance(place, Path):
-        new = home.objects.stage(".catalog")
+        new = home.stage_at.fresh(".catalog")
         try:
             yield new
         finally:

@@ -105,17 +105,18 @@ def _publish(home: Home, index: Index, checked: CheckedHead, head: Pin) -> Itera
         yield Action(f"published again: it was damaged ({error.what})", publish.CHECKPOINT)
     for name, data in publish.files(index, head):
         try:
-            if objects.exists(name) and objects.read(name) == data:
+            if objects.read(name) == data:
                 continue
-        except StorageError:
-            objects.remove(name)
+        except StorageError as error:
+            if error.code != "missing-object":
+                objects.remove(name)
         objects.publish(name, data)
         yield Action("published", name)
 
 
 def _clear(home: Home, named: set[str], before: float, young: list[str]) -> Iterator[Action]:
     objects = home.objects
-    for path in objects.staged():
+    for path in home.staged():
         name = f"{path.parent.name}/{path.name}"
         with durable.storage("clearing the staging directory", path):
             if path.lstat().st_mtime > before:
@@ -127,9 +128,8 @@ def _clear(home: Home, named: set[str], before: float, young: list[str]) -> Iter
         digest = digest_in(name)
         if digest is None or digest in named:
             continue
-        with durable.storage("removing an object", name):
-            if (objects.root / name).lstat().st_mtime > before:
-                young.append(name)
-                continue
+        if objects.modified(name) > before:
+            young.append(name)
+            continue
         objects.remove(name)
         yield Action("removed an object that no event names", name)

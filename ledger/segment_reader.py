@@ -87,7 +87,7 @@ class SegmentReader:
         self._kept: tuple[tuple[int, int, tuple[str, ...] | None], pa.Table] | None = None
         with self._decoding():
             text = [column.name for column in self.schema.columns if column.type == "text"]
-            self._file = pq.ParquetFile(source, read_dictionary=text)
+            self._file = pq.ParquetFile(source, read_dictionary=text, pre_buffer=objects.far)
             if self._file.schema_arrow.names != list(self.schema.names):
                 raise self._tampered("other columns than its schema")
             if self._file.metadata.num_rows != segment.rows:
@@ -113,7 +113,7 @@ class SegmentReader:
     def ranged(cls, objects: Objects, segment: StoredSegment, folder: Folder = "segments") -> SegmentReader:
         """Opens the file for reads that check the pages they touch."""
         return cls(
-            objects, segment, folder, objects.open(object_name(folder, segment.file, "parquet")), False
+            objects, segment, folder, objects.ranged(object_name(folder, segment.file, "parquet")), False
         )
 
     def __enter__(self) -> SegmentReader:

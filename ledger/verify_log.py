@@ -9,7 +9,7 @@ from contracts.errors import LedgerError, MalformedError
 from ledger.head_keys import HeadKeys
 from ledger.index import Index
 from ledger.notes import TreeHead
-from ledger.objects import Objects
+from ledger.objects import Objects, Store
 from ledger.problems import Problems
 from ledger.publish import CHECKPOINT, REPAIR, head_name, published
 from ledger.tiles import HEIGHT, Tile, parse_bundle, parse_tile, tile_bytes, tiles
@@ -50,7 +50,7 @@ def check_heads(found: Problems, index: Index, log: Log) -> dict[int, bytes]:
 
 
 def check_published(
-    found: Problems, objects: Objects, log: Log, notes: dict[int, bytes], progress: Callable[[int], None]
+    found: Problems, objects: Store, log: Log, notes: dict[int, bytes], progress: Callable[[int], None]
 ) -> None:
     """The files under `log/` against the catalog; what a crash left unpublished is a notice."""
     head = _checkpoint(found, objects, log)
@@ -158,7 +158,7 @@ def _check(
             found.add("data", where, f"the file is missing; {REPAIR}")
 
 
-def _other_tiles(found: Problems, objects: Objects, log: Log, names: set[str]) -> None:
+def _other_tiles(found: Problems, objects: Store, log: Log, names: set[str]) -> None:
     """Files of the tree beyond those of the newest head: partial ones of older heads must hold true too."""
     for name in objects.list("log/tile"):
         if name in names:

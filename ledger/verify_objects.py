@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from contracts.errors import LedgerError, TamperError
 from ledger import durable
 from ledger.home import SETTINGS, Home
 from ledger.object_names import digest_in
-from ledger.objects import STAGING, Objects
+from ledger.objects import Objects
 from ledger.problems import Problems
 from ledger.seal import SEAL
 from ledger.verify_catalog import Named
@@ -56,15 +57,15 @@ def check_strays(found: Problems, home: Home, named: Named | None) -> None:
         found.notices += [
             f"{OBJECTS}/{name} is named by no event; `ledger repair` removes it" for name in idle
         ]
-    if staged := sum(1 for _ in objects.staged()):
+    for folder, files in itertools.groupby(home.staged(), key=lambda path: path.parent):
         found.notices.append(
-            f"{staged} unfinished files in {OBJECTS}/{STAGING}; `ledger repair` removes them"
+            f"{len(list(files))} unfinished files in {home.relative(folder)}; `ledger repair` removes them"
         )
 
 
 def _strays(home: Home) -> Iterator[str]:
     catalog = home.catalog_name
-    ours = {SETTINGS, SEAL, home.objects.root.name, "writer.lock", catalog, f"{catalog}-journal"}
+    ours = {SETTINGS, SEAL, *home.folders, "writer.lock", catalog, f"{catalog}-journal"}
     with durable.storage("listing the home", home.path):
         names = sorted(path.name for path in Path(home.path).iterdir())
     yield from (name for name in names if name not in ours)
@@ -78,7 +79,7 @@ def _digested(objects: Objects, name: str) -> int | LedgerError:
     hasher = sha256() if wanted.startswith("sha256:") else blake3()
     size = 0
     try:
-        with objects.open(name) as file, durable.storage("reading an object", objects.root / name):
+        with objects.open(name) as file, durable.storage("reading an object", objects.where(name)):
             while chunk := file.read(CHUNK):
                 hasher.update(chunk)
                 size += len(chunk)

@@ -11,7 +11,7 @@ from ledger import attestations, envelope, statement, witness
 from ledger.event_types import AuditEvent
 from ledger.index import Index
 from ledger.object_names import attestation_name, record_name, signature_name
-from ledger.objects import Objects
+from ledger.objects import Objects, Store
 from ledger.problems import Problems
 from ledger.revoked_since import REPRODUCES, revoked_since, told
 from ledger.tree import prefix_roots
@@ -53,7 +53,7 @@ def check_attestations(
 
 
 def check_witnesses(
-    found: Problems, objects: Objects, trust: TrustHistory, leaves: Sequence[bytes], sizes: Sequence[int]
+    found: Problems, objects: Store, trust: TrustHistory, leaves: Sequence[bytes], sizes: Sequence[int]
 ) -> None:
     """Every cosigned head: by the log's key, of its tree, by known witnesses; too few of them is a notice."""
     newest = 0

@@ -20,7 +20,7 @@ from ledger.home import Home
 from ledger.index import Index
 from ledger.keys import PublicKey, SigningKey
 from ledger.notes import MAX_NOTE, Note, TreeHead, verify
-from ledger.objects import Objects
+from ledger.objects import Objects, Store
 from ledger.tree import root
 from ledger.trust import WITNESS, TrustHistory
 from ledger.vkey import COSIGNATURE, VerifierKey, is_name
@@ -95,7 +95,7 @@ def judge(objects: Objects, trust: TrustHistory, size: int) -> Witnessed:
     return Witnessed(size, found, role.threshold if role.keys else 0)
 
 
-def _publish(objects: Objects, checked: CheckedHead, witness: str, line: str) -> None:
+def _publish(objects: Store, checked: CheckedHead, witness: str, line: str) -> None:
     """Adds a line to the published note of a head; an earlier one of the same witness gives way."""
     name = f"{FOLDER}/{checked.head.size}"
     note = checked.row.note

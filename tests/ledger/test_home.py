@@ -201,7 +201,7 @@ def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ('"sqlite:catalog.sqlite"', '"sqlite:../other.sqlite"', UsageError, "unsupported-url"),
         ('"sqlite:catalog.sqlite"', '"sqlite:/etc/passwd"', UsageError, "unsupported-url"),
         ('"sqlite:catalog.sqlite"', '"postgresql://host/db"', UsageError, "unsupported-url"),
-        ('"file:objects"', '"s3://bucket"', UsageError, "unsupported-url"),
+        ('"file:objects"', '"gs://bucket"', UsageError, "unsupported-url"),
         ('"file:objects"', "7", StorageError, "bad-settings"),
     ],
 )

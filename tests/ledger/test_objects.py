@@ -12,27 +12,27 @@ import pytest
 from contracts.digest import blake3_digest, sha256_digest
 from contracts.errors import MalformedError, StorageError, TamperError
 from ledger import object_names as names
-from ledger.objects import Objects
+from ledger.objects_folder import Folder
 
 DATA = b"entries" * 1000
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Objects:
-    return Objects(tmp_path / "objects")
+    return Folder(tmp_path / "objects")
 
 
-def put(store: Objects, data: bytes = DATA) -> str:
+def put(store: Folder, data: bytes = DATA) -> str:
     name = names.segment_name(blake3_digest(data))
     store.put(name, data)
     return name
 
 
-def everything(store: Objects) -> list[str]:
+def everything(store: Folder) -> list[str]:
     return sorted(p.relative_to(store.root).as_posix() for p in store.root.rglob("*") if p.is_file())
 
 
-def test_bytes_and_staged_files_come_back(store: Objects) -> None:
+def test_bytes_and_staged_files_come_back(store: Folder) -> None:
     name = put(store)
     staged = store.stage(".json")
     staged.write_bytes(b"[]")
@@ -45,7 +45,7 @@ def test_bytes_and_staged_files_come_back(store: Objects) -> None:
     assert list(store.staged()) == []
 
 
-def test_the_same_content_twice_is_one_object(store: Objects) -> None:
+def test_the_same_content_twice_is_one_object(store: Folder) -> None:
     name = put(store)
     os.utime(store.path(name), (1, 1))
     put(store)
@@ -53,21 +53,21 @@ def test_the_same_content_twice_is_one_object(store: Objects) -> None:
     assert store.path(name).stat().st_mtime > 1
 
 
-def test_records_are_named_by_sha256(store: Objects) -> None:
+def test_records_are_named_by_sha256(store: Folder) -> None:
     store.put(names.record_name(sha256_digest(b"{}")), b"{}")
     assert store.read_checked(names.record_name(sha256_digest(b"{}"))) == b"{}"
     with pytest.raises(MalformedError):
         names.record_name(blake3_digest(b"{}"))
 
 
-def test_bytes_that_are_not_what_the_name_says_are_refused(store: Objects) -> None:
+def test_bytes_that_are_not_what_the_name_says_are_refused(store: Folder) -> None:
     with pytest.raises(TamperError) as caught:
         store.put(names.segment_name(blake3_digest(b"other")), DATA)
     assert caught.value.kind == "data"
     assert everything(store) == []
 
 
-def test_a_changed_object_is_neither_accepted_nor_read(store: Objects) -> None:
+def test_a_changed_object_is_neither_accepted_nor_read(store: Folder) -> None:
     name = put(store)
     store.path(name).write_bytes(DATA[:-1] + b"!")
     with pytest.raises(TamperError):
@@ -86,13 +86,13 @@ def test_a_changed_object_is_neither_accepted_nor_read(store: Objects) -> None:
         "./log/checkpoint", "segments\\" + "a" * 64 + ".parquet", "segments/" + "a" * 64 + ".parquet\0",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("use", [Objects.read, Objects.exists, Objects.path, Objects.remove])
-def test_only_names_of_known_forms(store: Objects, name: str, use: Callable[[Objects, str], object]) -> None:
+@pytest.mark.parametrize("use", [Folder.read, Folder.exists, Folder.path, Folder.remove])
+def test_only_names_of_known_forms(store: Folder, name: str, use: Callable[[Folder, str], object]) -> None:
     with pytest.raises(MalformedError):
         use(store, name)
 
 
-def test_symbolic_links_are_refused_wherever_they_stand(store: Objects, tmp_path: Path) -> None:
+def test_symbolic_links_are_refused_wherever_they_stand(store: Folder, tmp_path: Path) -> None:
     name = put(store)
     file = store.path(name)
     file.rename(tmp_path / "elsewhere")
@@ -111,7 +111,7 @@ def test_symbolic_links_are_refused_wherever_they_stand(store: Objects, tmp_path
     assert list(store.list()) == []
 
 
-def test_what_is_not_an_object_is_listed_as_stray(store: Objects) -> None:
+def test_what_is_not_an_object_is_listed_as_stray(store: Folder) -> None:
     put(store)
     store.stage().write_bytes(b"half")
     (store.root / "segments" / "notes.txt").write_text("mine")
@@ -120,7 +120,7 @@ def test_what_is_not_an_object_is_listed_as_stray(store: Objects) -> None:
     assert len(list(store.staged())) == 1
 
 
-def test_missing_long_and_special_files(store: Objects) -> None:
+def test_missing_long_and_special_files(store: Folder) -> None:
     name = put(store)
     with pytest.raises(MalformedError):
         store.read(name, limit=10)
@@ -134,7 +134,7 @@ def test_missing_long_and_special_files(store: Objects) -> None:
         store.read(name)
 
 
-def test_the_published_log_is_replaced(store: Objects) -> None:
+def test_the_published_log_is_replaced(store: Folder) -> None:
     store.publish("log/tile/0/x001/067.p/8", b"one")
     store.publish("log/checkpoint", b"one")
     store.publish("log/checkpoint", b"two")
@@ -158,7 +158,7 @@ def failing(code: int) -> Callable[..., int]:
     ("number", "code"), [(errno.ENOSPC, "disk-full"), (errno.EIO, "io-error"), (errno.EROFS, "read-only")]
 )
 def test_a_failing_disk_leaves_nothing(
-    store: Objects, monkeypatch: pytest.MonkeyPatch, call: str, number: int, code: str
+    store: Folder, monkeypatch: pytest.MonkeyPatch, call: str, number: int, code: str
 ) -> None:
     put(store, b"before")
     kept = everything(store)
@@ -171,14 +171,14 @@ def test_a_failing_disk_leaves_nothing(
     put(store)
 
 
-def test_short_writes_are_continued(store: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_writes_are_continued(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:1000])))
     name = put(store)
     assert store.read(name) == DATA
 
 
-def test_a_system_that_takes_no_bytes_is_an_error(store: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_takes_no_bytes_is_an_error(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "write", lambda fd, data: 0)
     with pytest.raises(StorageError):
         put(store)
@@ -186,7 +186,7 @@ def test_a_system_that_takes_no_bytes_is_an_error(store: Objects, monkeypatch: p
 
 
 def test_file_name_and_directory_are_synced_in_that_order(
-    store: Objects, monkeypatch: pytest.MonkeyPatch
+    store: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store, b"make the folders first")
     calls: list[str] = []

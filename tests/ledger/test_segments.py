@@ -16,7 +16,7 @@ import pytest
 from contracts.errors import MalformedError, TamperError, UsageError
 from contracts.schema import JEV, REFUSED, TRANSPORT, Column, SegmentSchema
 from ledger import entry_id, segments
-from ledger.objects import Objects
+from ledger.objects_folder import Folder
 from ledger.pages import page_leaves
 from ledger.segment_reader import SegmentReader
 from ledger.segments import WrittenSegment
@@ -28,7 +28,7 @@ KEY = TRANSPORT.key
 
 @pytest.fixture
 def objects(tmp_path: Path) -> Objects:
-    return Objects(tmp_path)
+    return Folder(tmp_path)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def refused_rows() -> pa.Table:
 # --- writing
 
 
-def test_written_rows_come_back_with_what_the_log_commits_to(objects: Objects) -> None:
+def test_written_rows_come_back_with_what_the_log_commits_to(objects: Folder) -> None:
     table = entries(5, 3)
     (written,) = segments.write(table, TRANSPORT, objects)
     ordered = sort(table, TRANSPORT)
@@ -118,7 +118,7 @@ def test_written_rows_come_back_with_what_the_log_commits_to(objects: Objects) -
             reader.check_pages()
 
 
-def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Objects) -> None:
+def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Folder) -> None:
     table = entries(6, 4)
     (written,) = segments.write(table, TRANSPORT, objects)
     shuffled = coded(table.take(pa.array(np.random.default_rng(2).permutation(table.num_rows))))
@@ -128,7 +128,7 @@ def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Obje
         assert list(segments.commitments(other, TRANSPORT)) == [written.root]
 
 
-def test_a_call_is_cut_after_sorting(objects: Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_is_cut_after_sorting(objects: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "SEGMENT_ROWS", 512)
     table = entries(10, 5)
     written = segments.write(table, TRANSPORT, objects)
@@ -138,7 +138,7 @@ def test_a_call_is_cut_after_sorting(objects: Objects, monkeypatch: pytest.Monke
     assert rows_of(read) == rows_of(sort(table, TRANSPORT))
 
 
-def test_progress_counts_every_row(objects: Objects, small_groups: None) -> None:
+def test_progress_counts_every_row(objects: Folder, small_groups: None) -> None:
     seen: list[int] = []
     table = entries(10, 5)
     segments.write(table, TRANSPORT, objects, progress=seen.append)
@@ -146,14 +146,14 @@ def test_progress_counts_every_row(objects: Objects, small_groups: None) -> None
     assert len(seen) == 3
 
 
-def test_refused_rows_are_stored_the_same_way(objects: Objects) -> None:
+def test_refused_rows_are_stored_the_same_way(objects: Folder) -> None:
     (written,) = segments.write(refused_rows(), REFUSED, objects, folder="refusals")
     assert all(name.startswith("refusals/") for name in written.names)
     with SegmentReader.ranged(objects, written, "refusals") as reader:
         assert reader.read()["status"].to_pylist().count("timeout") == reader.read()["energy"].null_count > 0
 
 
-def test_every_kind_is_stored_by_its_schema_alone(objects: Objects) -> None:
+def test_every_kind_is_stored_by_its_schema_alone(objects: Folder) -> None:
     """Predictions: keys with absent parts, an absent channel, other first columns."""
     groups = [(None, None, "file:0"), ("questions", None, "run"), ("questions", digest("c"), "run")]
     rows: list[dict[str, object]] = [
@@ -183,7 +183,7 @@ def test_every_kind_is_stored_by_its_schema_alone(objects: Objects) -> None:
         assert stop - start == 12
 
 
-def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Objects, tmp_path: Path) -> None:
+def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Folder, tmp_path: Path) -> None:
     table = sort(entries(80, 5, layouts=4), TRANSPORT)
     (written,) = segments.write(table, TRANSPORT, objects)
     pq.write_table(plain_text(table), tmp_path / "plain.parquet", compression="zstd")
@@ -194,13 +194,13 @@ def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Objects, tmp_
 
 
 @pytest.fixture
-def stored(objects: Objects, small_groups: None) -> tuple[Objects, WrittenSegment, pa.Table]:
+def stored(objects: Folder, small_groups: None) -> tuple[Folder, WrittenSegment, pa.Table]:
     table = entries(9, 6)
     (written,) = segments.write(table, TRANSPORT, objects)
     return objects, written, plain_text(sort(table, TRANSPORT))
 
 
-Stored = tuple[Objects, WrittenSegment, pa.Table]
+Stored = tuple[Folder, WrittenSegment, pa.Table]
 
 
 def test_any_range_is_exactly_those_rows(stored: Stored) -> None:
@@ -225,7 +225,7 @@ def test_trajectories_are_found_or_proved_absent(stored: Stored, opened: type) -
             assert list(range(start, stop)) == [i for i, t in enumerate(ids) if first <= t <= last]
 
 
-def rewrite(objects: Objects, name: str, table: pa.Table, **options: object) -> None:
+def rewrite(objects: Folder, name: str, table: pa.Table, **options: object) -> None:
     """What somebody with write access does: another file under the committed name."""
     pq.write_table(table, objects.path(name), **options)
 
@@ -324,7 +324,7 @@ def flips(data: bytes, step: int) -> Iterator[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("step", [499, pytest.param(7, marks=pytest.mark.sweep)])
-def test_no_flipped_bit_is_read_as_an_entry(objects: Objects, step: int) -> None:
+def test_no_flipped_bit_is_read_as_an_entry(objects: Folder, step: int) -> None:
     """Whole reads refuse every flip; ranged reads refuse it, or the flip is in no value."""
     table = entries(2, 2)
     (written,) = segments.write(table, TRANSPORT, objects)

@@ -654,7 +654,7 @@ def test_a_failing_disk_is_raised_and_not_called_forgery(
     def fail(*_: object) -> None:
         raise StorageError("reading an object failed: input/output error", code="io-error")
 
-    monkeypatch.setattr("ledger.objects.Objects.open", fail)
+    monkeypatch.setattr("ledger.objects_folder.Folder.open", fail)
     with pytest.raises(StorageError, match="input/output"):
         verify(place.home)
 
