@@ -7,7 +7,9 @@ it: identical pairs are dropped and counted, the same pair with other content is
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -38,18 +40,45 @@ _GOT = {
 SOURCE = (pa.field("source_file", pa.int32()), pa.field("source_row", pa.int64()))
 
 
-@dataclass(frozen=True)
-class JevAdmission:
-    """What a call of predictions may add: entries (schema JEV) and scorer-only positives (JEV_POSITIVES),
+@dataclass(frozen=True, eq=False)
+class Sorted:
+    """Rows in the order of their keys, made into a table only as far as one is asked for.
 
-    each in the order of its key, with `source_file` and `source_row` (the line), text and digests coded.
-    `skipped` counts entries the ledger already has. Both tables are empty where there are findings.
+    `places` are where they stand in the call.
     """
 
-    entries: pa.Table
-    positives: pa.Table
+    places: Ints
+    make: Callable[[Ints], pa.Table]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def table(self, start: int = 0, stop: int | None = None) -> pa.Table:
+        """Rows [start, stop) with `source_file` and `source_row` (the line), text and digests coded."""
+        return self.make(self.places[start:stop])
+
+
+@dataclass(frozen=True)
+class JevAdmission:
+    """What a call of predictions may add: entries (schema JEV) and scorer-only positives (JEV_POSITIVES).
+
+    `skipped` counts entries the ledger already has. There are no rows where there are findings.
+    """
+
+    entry_rows: Sorted
+    positive_rows: Sorted
     skipped: int
     findings: Findings
+
+    @property
+    def entries(self) -> pa.Table:
+        """All entries at once."""
+        return self.entry_rows.table()
+
+    @property
+    def positives(self) -> pa.Table:
+        """All scorer-only positives at once."""
+        return self.positive_rows.table()
 
 
 def judge_pairs(
@@ -64,7 +93,7 @@ def judge_pairs(
     `existing` are the ledger's entries of the same channels and acquisitions, `existing_positives` their
     scorer-only labels.
     """
-    nothing = JevAdmission(_empty(JEV), _empty(JEV_POSITIVES), 0, findings)
+    nothing = JevAdmission(_nothing(JEV), _nothing(JEV_POSITIVES), 0, findings)
     if findings.total:
         return nothing
     stored = existing if existing is not None and len(existing) else None
@@ -79,9 +108,11 @@ def judge_pairs(
     del summary
     if findings.total:
         return nothing
-    entries = _entries(predictions, _entries_in_order(predictions, _fresh(predictions.cell_pair, known)))
-    fresh = _fresh(predictions.positive_pair, known)
-    positives = _positives(predictions, _positives_in_order(predictions, fresh))
+    digests = _digests(predictions)
+    rows = _entries_in_order(predictions, _fresh(predictions.cell_pair, known))
+    entries = Sorted(rows, partial(_entries, predictions, digests))
+    rows = _positives_in_order(predictions, _fresh(predictions.positive_pair, known))
+    positives = Sorted(rows, partial(_positives, predictions, digests["channel"]))
     return JevAdmission(entries, positives, len(predictions.cell_pair) - len(entries), findings)
 
 
@@ -95,6 +126,21 @@ def _got(failure: Failure, summary: pl.DataFrame) -> list[str] | None:
 
 def _empty(schema: SegmentSchema) -> pa.Table:
     return pa.schema([*schema.arrow, *SOURCE]).empty_table()
+
+
+def _nothing(schema: SegmentSchema) -> Sorted:
+    return Sorted(np.empty(0, np.int64), lambda _: _empty(schema))
+
+
+def _digests(predictions: Predictions) -> dict[str, Labels]:
+    """The digests of pairs and of their requests in their 33-byte form, each made once."""
+    found = {name: predictions.text[name] for name in ("channel", "evidence_hash")}
+    found["request_hash"] = predictions.request_hash
+    return {name: _packed(labels) for name, labels in found.items()}
+
+
+def _packed(labels: Labels) -> Labels:
+    return Labels(labels.codes, packed(labels).dictionary)
 
 
 def _fresh(pairs: Ints, known: NDArray[np.bool_]) -> Ints:
@@ -136,39 +182,37 @@ def _pair_ranks(predictions: Predictions) -> Ints:
     return np.unique(pack(parts)[0], return_inverse=True)[1]
 
 
-def _pair_columns(predictions: Predictions, pairs: Ints) -> dict[str, pa.Array]:
+def _pair_columns(predictions: Predictions, channel: Labels, pairs: Ints) -> dict[str, pa.Array]:
     """The key columns of some pairs, and where they came from."""
 
     def text(name: str) -> pa.Array:
         labels = predictions.text[name]
         return Labels(labels.codes[pairs], labels.values).array
 
-    fingerprint = predictions.text["channel"]
     columns = {name: text(name) for name in PAIR if name not in {"year", "channel"}}
     return {
         **columns,
         "year": pa.array(predictions.year.astype(np.int32)[pairs]),
-        "channel": packed(Labels(fingerprint.codes[pairs], fingerprint.values)),
+        "channel": channel.at(pairs),
         "source_file": pa.array(predictions.file[pairs]),
         "source_row": pa.array(predictions.line[pairs]),
     }
 
 
-def _entries(predictions: Predictions, rows: Ints) -> pa.Table:
+def _entries(predictions: Predictions, digests: Mapping[str, Labels], rows: Ints) -> pa.Table:
     """Some probabilities as entries, text coded."""
     pairs, arm = predictions.cell_pair[rows], predictions.cell_arm[rows]
-    evidence, request = predictions.text["evidence_hash"], predictions.request_hash
     after = pa.array(arm == 1)
     mass = [_taken(predictions.mass[name], pairs) for name in ARMS]
     kind = [_taken(predictions.mass_kind[name].array.cast(pa.string()), pairs) for name in ARMS]
     columns = {
-        **_pair_columns(predictions, pairs),
+        **_pair_columns(predictions, digests["channel"], pairs),
         "label": predictions.cell_label.at(rows),
         "arm": pa.DictionaryArray.from_arrays(pa.array(arm.astype(np.int32)), pa.array(ARMS)),
         "probability": pa.array(predictions.probability[rows]),
         "label_position": _taken(predictions.label_position, rows),
-        "request_hash": packed(Labels(request.codes[rows], request.values)),
-        "evidence_hash": packed(Labels(evidence.codes[pairs], evidence.values)),
+        "request_hash": digests["request_hash"].at(rows),
+        "evidence_hash": digests["evidence_hash"].at(pairs),
         "label_mass": pc.if_else(after, mass[1], mass[0]),
         "mass_kind": pc.if_else(after, kind[1], kind[0]),
     }
@@ -182,10 +226,10 @@ def _taken(values: pa.Array, rows: Ints) -> pa.Array:
     )
 
 
-def _positives(predictions: Predictions, rows: Ints) -> pa.Table:
+def _positives(predictions: Predictions, channel: Labels, rows: Ints) -> pa.Table:
     """Some scorer-only labels as entries of their own."""
     columns = {
-        **_pair_columns(predictions, predictions.positive_pair[rows]),
+        **_pair_columns(predictions, channel, predictions.positive_pair[rows]),
         "label": predictions.positive_label.at(rows),
     }
     return pa.table({name: columns[name] for name in (*JEV_POSITIVES.names, "source_file", "source_row")})
@@ -203,7 +247,9 @@ def _known(
     One that the call repeats is told of as such and not as a conflict.
     """
     cells, labels = np.arange(len(predictions.cell_pair)), np.arange(len(predictions.positive_pair))
-    new = [_entries(predictions, cells), _whole(_positives(predictions, labels))]
+    digests = _digests(predictions)
+    positives = _positives(predictions, digests["channel"], labels)
+    new = [_entries(predictions, digests, cells), _whole(positives)]
     mine = np.concatenate([predictions.cell_pair, predictions.positive_pair])
     tables = [*new, existing, _whole(existing_positives)]
     pairs = ids(tables, PAIR)
@@ -243,7 +289,8 @@ def _whole(positives: pa.Table) -> pa.Table:
 
 def _summary(predictions: Predictions, existing: pa.Table | None) -> pl.DataFrame:
     """One row a pair, of counts, for the model PairSet; the pairs of the ledger count in."""
-    mine = pa.table(_pair_columns(predictions, np.arange(len(predictions)))).select(list(PAIR))
+    channel = _packed(predictions.text["channel"])
+    mine = pa.table(_pair_columns(predictions, channel, np.arange(len(predictions)))).select(list(PAIR))
     tables = [mine] if existing is None else [mine, existing.select(list(PAIR))]
     missing, groups = lacking(tables)
     if existing is not None:

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from contracts.channel import ChannelBook
 from contracts.findings import Findings
-from contracts.jev_admission import JevAdmission, judge_pairs
+from contracts.jev_admission import JevAdmission, Sorted, judge_pairs
 from contracts.jev_rows import Predictions, gather, judge_rows
-from contracts.labels import Labels
+from contracts.labels import Labels, is_text, joined, split
 from contracts.schema import JEV, JEV_POSITIVES, SegmentSchema
 from ledger import heads, segments
 from ledger.event_types import AcquisitionEvent, Event, Source
@@ -56,21 +56,22 @@ class PredictionsCall:
         receipt = self._receipt(admission)
         if (error := admission.findings.error(strict=True)) is not None:
             raise RefusedCallError(error, receipt)
-        tables = ((JEV, admission.entries), (JEV_POSITIVES, admission.positives))
+        kinds = ((JEV, admission.entry_rows), (JEV_POSITIVES, admission.positive_rows))
         if self.options.dry_run:
             roots = [
                 root
-                for schema, table in tables
-                for root in segments.commitments(table, schema, in_order=True)
+                for schema, rows in kinds
+                for part in _parts(rows)
+                for root in segments.commitments(part, schema, in_order=True)
             ]
             return head.row.size, (), replace(receipt, segments=tuple(SegmentReceipt(root) for root in roots))
         receipt = replace(receipt, head=(head.row.size, head.row.root))
-        if not admission.entries.num_rows:
+        if not len(admission.entry_rows):
             return head.row.size, (), receipt
-        acquired = sorted(set(_labels(admission.entries, "acquisition_id")) - known, key=str.encode)
+        acquired = sorted(self._acquisitions(admission.entry_rows) - known, key=str.encode)
         made: list[Event] = [AcquisitionEvent(name, JEV.kind) for name in acquired]
-        for schema, table in tables:
-            made += self._store(table, schema)
+        for schema, rows in kinds:
+            made += self._store(rows, schema)
         return head.row.size, tuple(made), receipt
 
     def brought(self, acquisition: str) -> Brought:
@@ -90,16 +91,24 @@ class PredictionsCall:
             existing_positives=_stored(reading, JEV_POSITIVES, acquisitions),
         )
 
-    def _store(self, table: pa.Table, schema: SegmentSchema) -> Iterator[Event]:
-        done, total = 0, table.num_rows
+    def _acquisitions(self, rows: Sorted) -> set[str]:
+        """The acquisitions of some entries."""
+        named = self.predictions.text["acquisition_id"]
+        used = np.zeros(len(named.values), np.bool_)
+        used[named.codes[self.predictions.cell_pair[rows.places]]] = True
+        return set(named.values.filter(pa.array(used)).to_pylist())
 
-        def wrote(rows: int) -> None:
+    def _store(self, rows: Sorted, schema: SegmentSchema) -> Iterator[Event]:
+        done = 0
+
+        def wrote(count: int) -> None:
             nonlocal done
-            done += rows
-            self.progress("write", done, total)
+            done += count
+            self.progress("write", done, len(rows))
 
-        for written in segments.write(table, schema, self.home.objects, in_order=True, progress=wrote):
-            yield segment_event(written, schema.kind, CONTRACT, self.sources)
+        for part in _parts(rows):
+            for written in segments.write(part, schema, self.home.objects, in_order=True, progress=wrote):
+                yield segment_event(written, schema.kind, CONTRACT, self.sources)
 
     def _receipt(self, admission: JevAdmission) -> Receipt:
         names = self.predictions.text["channel"]
@@ -110,7 +119,7 @@ class PredictionsCall:
             kind=JEV.kind,
             dry_run=self.options.dry_run,
             rows=len(self.predictions),
-            admitted=admission.entries.num_rows,
+            admitted=len(admission.entry_rows),
             skipped=admission.skipped,
             refused_sides=0,
             refused_rows=0,
@@ -160,6 +169,19 @@ def _stored(reading: Reading, schema: SegmentSchema, acquisitions: Sequence[str]
     return pa.concat_tables(parts).unify_dictionaries() if parts else None
 
 
-def _labels(table: pa.Table, name: str) -> list[str]:
-    found: list[str] = table.column(name).unique().to_pylist()
-    return found
+def _parts(rows: Sorted) -> Iterator[pa.Table]:
+    """The rows as one table for each segment, so that no more than a segment of them is ever held."""
+    for start in range(0, len(rows), segments.SEGMENT_ROWS):
+        part = rows.table(start, start + segments.SEGMENT_ROWS)
+        yield pa.table({name: _grouped(part.column(name)) for name in part.column_names})
+
+
+def _grouped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Coded text with a dictionary for each row group, since a file repeats it in every one of them."""
+    if not (is_text(column.type) and pa.types.is_dictionary(column.type)):
+        return column
+    chunks = []
+    for start in range(0, max(len(column), 1), segments.GROUP_ROWS):
+        group = column.slice(start, segments.GROUP_ROWS).combine_chunks()
+        chunks.append(joined([split(group)], pa.string()).array)
+    return pa.chunked_array(chunks)

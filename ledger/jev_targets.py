@@ -17,7 +17,7 @@ import pyarrow as pa
 from contracts.digest import unpack
 from contracts.errors import TamperError
 from contracts.labels import Labels, distinct, in_order, joined
-from contracts.order import labelled, pack
+from contracts.order import dense, labelled, pack
 from contracts.schema import JEV, JEV_POSITIVES
 from ledger.index_rows import SegmentRow
 from ledger.jev_scope import PredictionScope
@@ -44,9 +44,10 @@ class Columns:
     rows: int = 0
 
     def add(self, texts: dict[str, Labels], numbers: dict[str, npt.NDArray[Any]]) -> None:
-        """Take in some rows."""
+        """Take in some rows, with no more labels than they have."""
         for name, labels in texts.items():
-            self.texts.setdefault(name, []).append((labels.codes, labels.values))
+            used = joined([(labels.codes, labels.values)], labels.values.type)
+            self.texts.setdefault(name, []).append((used.codes, used.values))
         for name, values in numbers.items():
             self.numbers.setdefault(name, []).append(values)
         self.rows += len(numbers["year"])
@@ -72,18 +73,19 @@ def targets(
     names = [*TEXT, "arm", "mass_kind", *NUMBERS, "request_hash"]
     carried: pa.Table | None = None
     for number, segment in enumerate(segments):
-        with SegmentReader.whole(objects, segment) as reader:
-            table = reader.read(columns=names)
-        table = table.filter(pa.array(in_scope(table, scope)))
-        if carried is not None:
-            table = pa.concat_tables([carried, table])
-        # A call is cut into segments anywhere, so the last row may be half of a target.
-        carried = None
-        if table.num_rows and number + 1 < len(segments) and table["arm"][-1].as_py() == AFTER:
-            carried, table = table.slice(table.num_rows - 1), table.slice(0, table.num_rows - 1)
         columns = Columns()
-        if table.num_rows:
-            _reduce(table, columns)
+        with SegmentReader.whole(objects, segment) as reader:
+            last = reader.group_starts[-1]
+            for stop, group in zip(reader.group_starts[1:], reader.groups(names), strict=True):
+                table = within(group, scope)
+                if carried is not None:
+                    table = pa.concat_tables([carried, table])
+                # Rows are cut into groups and segments anywhere, so the last may be half of a target.
+                carried, more = None, stop < last or number + 1 < len(segments)
+                if more and table.num_rows and table["arm"][-1].as_py() == AFTER:
+                    carried, table = table.slice(table.num_rows - 1), table.slice(0, table.num_rows - 1)
+                if table.num_rows:
+                    _reduce(table, columns)
         yield segment, columns
 
 
@@ -92,31 +94,32 @@ def positives(objects: Objects, segment: SegmentRow, scope: PredictionScope) -> 
     assert segment.kind == JEV_POSITIVES.kind
     columns = Columns()
     with SegmentReader.whole(objects, segment) as reader:
-        table = reader.read(columns=[*TEXT, "year"])
-    table = table.filter(pa.array(in_scope(table, scope)))
-    texts = {name: labelled(table.column(name)) for name in TEXT}
-    columns.add(texts, {"year": np.asarray(table.column("year").to_numpy(), np.int32)})
+        for group in reader.groups([*TEXT, "year"]):
+            table = within(group, scope)
+            texts = {name: labelled(table.column(name)) for name in TEXT}
+            columns.add(texts, {"year": np.asarray(table.column("year").to_numpy(), np.int32)})
     return columns
 
 
-def in_scope(table: pa.Table, scope: PredictionScope) -> Mask:
+def within(table: pa.Table, scope: PredictionScope) -> pa.Table:
     """The rows whose group and scenario are in scope, judged once for each distinct group."""
     labels = {name: labelled(table.column(name)) for name in GROUP if name != "variant"}
-    packed, _ = pack([(each.codes + 1, len(each.values) + 1) for each in labels.values()])
-    _, first, number = np.unique(packed, return_index=True, return_inverse=True)
+    number, found = dense(*pack([(each.codes + 1, len(each.values) + 1) for each in labels.values()]))
+    first = np.zeros(len(found), np.int64)
+    first[number] = np.arange(len(number))
     texts = {name: [*each.values.to_pylist(), None] for name, each in labels.items()}
-    holds = np.zeros(len(first), bool)
+    holds = np.zeros(len(found), bool)
     for index, row in enumerate(first.tolist()):
         parts = {name: texts[name][labels[name].codes[row]] for name in labels}
         channel = None if parts["channel"] is None else unpack(parts["channel"])
         holds[index] = scope.holds(
             channel, str(parts["acquisition_id"]), parts["intervention"], parts["mode"]
         )
-    keep: Mask = holds[number.reshape(-1)]
+    keep: Mask = holds[number]
     if scope.scenarios is not None:
         scenario = labelled(table.column("scenario"))
         keep &= scenario.rows_of(np.array([v in scope.scenarios for v in scenario.values.to_pylist()], bool))
-    return keep
+    return table if keep.all() else table.filter(pa.array(keep))
 
 
 def _reduce(table: pa.Table, into: Columns) -> None:
