@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import render, state
-from cli.words import JsonOption, PublicKeyOption, TrustFirstOption
+from cli.means import means
+from cli.words import EngineOption, JsonOption, PublicKeyOption, TrustFirstOption, WorkersOption
+from contracts.errors import UsageError
 from ledger.problems import folded
 
 if TYPE_CHECKING:
     from contracts.errors import VerificationError
+    from ledger.engines import Means
     from ledger.keys import PublicKey
     from ledger.verify import Recompute, Report
 
@@ -35,6 +38,8 @@ def verify(
     ] = False,
     key: PublicKeyOption = None,
     trust_first: TrustFirstOption = False,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check the head's signature, the log, and every stored byte; name the first thing that is wrong."""
@@ -47,8 +52,9 @@ def verify(
         verify_file(file, public, trust_first=trust_first, as_json=as_json)
         return
     home = state.find_home()
-    recompute = _recompute(public, trust_first=trust_first) if full else None
-    with render.progress() as progress:
+    _require_full(full, workers, engine)
+    with render.progress() as progress, means(engine if full else "inline", workers, progress) as given:
+        recompute = _recompute(public, given, trust_first=trust_first) if full else None
         report = check(
             home,
             key=public,
@@ -56,6 +62,7 @@ def verify(
             full=full,
             recompute=recompute,
             progress=progress,
+            engine=given.engine,
         )
     error = report.error()
     if as_json:
@@ -69,7 +76,16 @@ def verify(
         raise typer.Exit(error.exit_code)
 
 
-def _recompute(key: PublicKey | None, *, trust_first: bool) -> Recompute:
+def _require_full(full: bool, workers: int | None, engine: str | None) -> None:
+    """UsageError where an engine is asked for that the quick form has no use for."""
+    if not full and (workers, engine) != (None, None):
+        raise UsageError(
+            "the quick form reads bytes in one process",
+            where="--engine" if workers is None else "--workers", next_step="add --full, or leave it out",
+        )  # fmt: skip
+
+
+def _recompute(key: PublicKey | None, given: Means, *, trust_first: bool) -> Recompute:
     """How an audit's result is computed again at its own head; imported only where it is asked for."""
     home = state.find_home()
 
@@ -80,7 +96,8 @@ def _recompute(key: PublicKey | None, *, trust_first: bool) -> Recompute:
 
         statement = parse(payload)
         size = int(statement.subjects[0].name.rpartition("@")[2])
-        return recompute(open_snapshot(home, at=size, key=key, trust_first=trust_first), statement)
+        snapshot = open_snapshot(home, at=size, key=key, trust_first=trust_first, means=given)
+        return recompute(snapshot, statement)
 
     return run
 

@@ -58,6 +58,12 @@ class Problems:
         if len(self.listed) < LISTED:
             self.listed.append(Problem(kind, where, entry, message))
 
+    def merge(self, later: Problems) -> None:
+        """Notes what was found elsewhere."""
+        self.total += later.total
+        self.listed += later.listed[: LISTED - len(self.listed)]
+        self.notices += later.notices
+
     def add_error(self, error: LedgerError, kind: str, where: str, entry: str | None = None) -> None:
         """Notes what an error says.
 

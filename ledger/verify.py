@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from contracts.errors import LedgerError, StorageError, VerificationError
 from ledger import durable, heads, lock, pin
 from ledger import trust as trusts
+from ledger.engines import INLINE, Engine, Progress, silent
 from ledger.event_types import AuditEvent
 from ledger.head_keys import HeadKeys
 from ledger.heads import CheckedHead
@@ -31,8 +32,6 @@ from ledger.vkey import parse_vkey
 ATTEMPTS = 4
 __all__ = ["Problem", "Progress", "Recompute", "Report", "verify"]
 
-# Told the phase, how much of it is done, and of how much (None: unknown).
-Progress = Callable[[str, int, int | None], None]
 # From the payload of an audit's envelope to the canonical bytes of its result, computed again from the
 # entries; None where this version cannot compute that kind of audit.
 Recompute = Callable[[bytes], bytes | None]
@@ -78,7 +77,8 @@ def verify(
     trust_first: bool = False,
     full: bool = False,
     recompute: Recompute | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
+    engine: Engine = INLINE,
 ) -> Report:
     """Check a home, in this order, and keep the pin of a verified head.
 
@@ -101,26 +101,22 @@ def verify(
     10. What no event accounts for is listed.
     11. When nothing was found, the pin is created or moved to the head.
 
-    Raises only where it cannot look: StorageError for a failing disk, VerificationError `no-pin` where
-    nothing says whom to trust. Everything else is in the report.
+    Step 8 is done by `engine`. Raises only where it cannot look: StorageError for a failing disk,
+    VerificationError `no-pin` where nothing says whom to trust. Everything else is in the report.
     """
     for _ in range(ATTEMPTS):
-        run = _Run(home, progress or _silent)
+        run = _Run(home, progress)
         with reading(run.found, home):
             check_file(run.found, home)  # 1
             with Index.open(home) as index:
                 run.check(index, key, trust_first)
                 if full:
-                    run.check_full(index, recompute)
+                    run.check_full(index, recompute, engine)
                 run.overtaken = index.head().size != index.size
         check_strays(run.found, home, run.named if run.checked else None)  # 10
         if run.found.total == 0 or not run.overtaken:
             break  # else somebody committed meanwhile, and what looked wrong may have been half of that
     return run.report(full)  # 11
-
-
-def _silent(phase: str, done: int, total: int | None) -> None:
-    """Progress that nobody watches."""
 
 
 class _Run:
@@ -191,13 +187,14 @@ class _Run:
                 return HeadKeys(self.home.origin, ((0, parse_vkey(known.vkey)),))
         return None
 
-    def check_full(self, index: Index, recompute: Recompute | None) -> None:
+    def check_full(self, index: Index, recompute: Recompute | None, engine: Engine) -> None:
         """The steps that decode entries and compute audits again."""
         from ledger.verify_full import check_stored
         from ledger.verify_records import recompute_records
 
         rows = sum(event.rows for _, event in self.named.stored)
-        check_stored(self.found, index, self.home.objects, self.sizes, self._phase("rows", rows))  # 8
+        phase = self._phase("rows", rows)
+        check_stored(self.found, index, self.home.objects, self.sizes, phase, engine)  # 8
         if recompute is not None:
             phase = self._phase("audits", len(self.audits))
             self.counts["recomputed"] = recompute_records(

@@ -6,12 +6,13 @@ trajectory wait for the next rows, and for the next segment where a call was cut
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from contracts.admission import judge
@@ -47,29 +48,79 @@ class Part:
         rows = self.table.slice(start, stop - start)
         return Part(self.where, self.root, self.start + start, rows, self.sources[start:stop])
 
+    def copied(self) -> Part:
+        """The same rows in memory of their own: a slice is pickled with all there is around it."""
+        rows = self.table.take(pa.array(np.arange(self.table.num_rows)))
+        return Part(self.where, self.root, self.start, rows, self.sources)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Sides that were judged together: 16 bytes of digest for each, the row it begins in, and in which file.
+
+    `files` are (where, root), and `row` and `file` int64 arrays.
+    """
+
+    digests: tuple[bytes, ...]
+    files: tuple[tuple[str, str], ...]
+    file: Ints
+    row: Ints
+
+
+class Repeats:
+    """Remembers which sides it has seen: a side is admitted whole in one call, so none may come again."""
+
+    def __init__(self, found: Problems) -> None:
+        self._found = found
+        self._seen: set[bytes] = set()
+
+    def add(self, batches: Iterable[Sides]) -> None:
+        """Takes the sides of the next rows."""
+        for sides in batches:
+            for at, digest in enumerate(sides.digests):
+                if digest in self._seen:
+                    where, root = sides.files[int(sides.file[at])]
+                    entry = entry_id(root, int(sides.row[at]))
+                    self._found.add("data", where, "the side of this entry is in the log twice", entry)
+            self._seen.update(sides.digests)
+
 
 class Contract:
-    """Judges parts as they come; remembers which sides it has seen, since each belongs to one call."""
+    """Judges parts as they come. `sides` are those it has met, each in one batch.
 
-    def __init__(self, found: Problems, book: ChannelBook) -> None:
+    With `begun`, the first trajectory may have begun in another segment: its rows are not judged but kept
+    as `head`. `ended` is whether something came behind it.
+    """
+
+    def __init__(self, found: Problems, book: ChannelBook, *, begun: bool = False) -> None:
         self._found = found
         self._book = book
-        self._waiting: list[Part] = []
-        self._sides: set[bytes] = set()
+        self.head: list[Part] = []
+        self.waiting: list[Part] = []
+        self.sides: list[Sides] = []
+        self.ended = not begun
 
     def feed(self, part: Part) -> None:
         """Takes the next rows of a call and judges every trajectory that has ended."""
+        if not self.ended:
+            first = _rows_of(self.head[-1] if self.head else part, part)
+            if first:
+                self.head.append(part.cut(0, first))
+            if first == part.table.num_rows:
+                return
+            self.ended = True
+            part = part.cut(first, part.table.num_rows)
         last = _last_trajectory(part.table)
-        if last == 0 and self._waiting and _same_trajectory(self._waiting[-1], part):
-            self._waiting.append(part)
+        if last == 0 and self.waiting and _same_trajectory(self.waiting[-1], part):
+            self.waiting.append(part)
             return
-        whole = [*self._waiting, part.cut(0, last)] if last else self._waiting
-        self._waiting = [part.cut(last, part.table.num_rows)]
+        whole = [*self.waiting, part.cut(0, last)] if last else self.waiting
+        self.waiting = [part.cut(last, part.table.num_rows)]
         self._judge([each for each in whole if each.table.num_rows])
 
     def finish(self) -> None:
         """Judges what waits: nothing more comes of this call."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         self._judge(waiting)
 
     def _judge(self, parts: list[Part]) -> None:
@@ -81,20 +132,19 @@ class Contract:
         if not findings.total:
             findings = judge(result, self._book, files=[file.name for file in files]).findings
         tell(self._found, findings, {part.where: part.root for part in parts})
-        self._repeated(parts)
+        self.sides.append(_sides(parts))
 
-    def _repeated(self, parts: list[Part]) -> None:
-        """A side is admitted whole in one call, so none may come again in another."""
-        sides: dict[bytes, tuple[Part, int]] = {}
-        for part in parts:
-            for row, side in zip(*side_keys(part.table), strict=True):
-                digest = blake2b(repr(side).encode(), digest_size=16).digest()
-                sides.setdefault(digest, (part, row))
-        for digest, (part, row) in sides.items():
-            if digest in self._sides:
-                entry = entry_id(part.root, part.start + row)
-                self._found.add("data", part.where, "the side of this entry is in the log twice", entry)
-        self._sides.update(sides)
+
+def _sides(parts: Sequence[Part]) -> Sides:
+    """The sides of some parts, each once."""
+    sides: dict[bytes, tuple[int, int]] = {}
+    for file, part in enumerate(parts):
+        for row, side in zip(*side_keys(part.table), strict=True):
+            digest = blake2b(repr(side).encode(), digest_size=16).digest()
+            sides.setdefault(digest, (file, part.start + row))
+    places = np.array(list(sides.values()), np.int64).reshape(-1, 2)
+    files = tuple((part.where, part.root) for part in parts)
+    return Sides(tuple(sides), files, places[:, 0], places[:, 1])
 
 
 def side_keys(table: pa.Table) -> tuple[list[int], list[tuple[object, ...]]]:
@@ -136,6 +186,14 @@ def _last_trajectory(table: pa.Table) -> int:
     codes = ranks(table.column("trajectory_id")).codes
     others = np.flatnonzero(codes != codes[-1])
     return int(others[-1]) + 1 if len(others) else 0
+
+
+def _rows_of(before: Part, part: Part) -> int:
+    """How many rows at the start of a part are of the trajectory that `before` ends with (or begins with)."""
+    name = before.table.column("trajectory_id")[-1 if before is not part else 0]
+    others = pc.index(pc.equal(part.table.column("trajectory_id").cast(pa.string()), name.as_py()), False)
+    first = int(others.as_py())
+    return part.table.num_rows if first < 0 else first
 
 
 def _same_trajectory(before: Part, after: Part) -> bool:

@@ -1,57 +1,35 @@
 """Whether the rows under every segment are those the log commits to, in order, and as their event says.
 
-What the rows may be is asked of the contract itself (`verify_contract`).
+Segments are read, checked and judged by an engine, each on its own. A trajectory that a call was cut in is
+judged here, where its parts meet, and so is whether a side was admitted twice. Predictions are judged as
+whole groups, which is done here as well.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from contracts.channel import ChannelBook
-from contracts.digest import unpack
 from contracts.errors import LedgerError
-from contracts.schema import JEV, JEV_POSITIVES, REFUSED, TRANSPORT, SegmentSchema
-from ledger.derive import Row
+from contracts.schema import JEV, JEV_POSITIVES, TRANSPORT, SegmentSchema
+from ledger.engines import INLINE, Engine
 from ledger.entry_id import entry_id
 from ledger.event_types import RefusalEvent, SegmentEvent
 from ledger.index import Index
 from ledger.index_rows import RefusalRow, SegmentRow
 from ledger.objects import Objects
-from ledger.pages import PAGE_ROWS, plain
+from ledger.pages import PAGE_ROWS
 from ledger.problems import Problems
 from ledger.segment_reader import SegmentReader
-from ledger.sorting import label_ranks, sort_order
 from ledger.verify_catalog import SIDES
-from ledger.verify_contract import Contract, Part
+from ledger.verify_contract import Contract, Part, Repeats, Sides
 from ledger.verify_log import OBJECTS
 from ledger.verify_predictions import PredictionsContract
+from ledger.verify_segment import SIDE, Check, Registered, Stored
 
-Stored = SegmentRow | RefusalRow
-SIDE = ("trajectory_id", "step", "view_source", "channel", "acquisition_id")
-_LINE_BITS = 40  # of the row number in a source file, beside the file's index
-
-
-@dataclass(frozen=True)
-class Registered:
-    """The event that first registered each channel (by fingerprint) and acquisition."""
-
-    channels: Mapping[str, int]
-    acquisitions: Mapping[str, int]
-
-    @classmethod
-    def of(cls, index: Index) -> Registered:
-        """All of a catalog."""
-        return cls(
-            {row.channel.fingerprint: row.event for row in reversed(index.channel_rows())},
-            {row.id: row.event for row in reversed(index.acquisitions())},
-        )
+PREDICTIONS = (JEV.id, JEV_POSITIVES.id)
 
 
 def first_bad_entry(objects: Objects, event: SegmentEvent | RefusalEvent) -> str | None:
@@ -69,35 +47,150 @@ def first_bad_entry(objects: Objects, event: SegmentEvent | RefusalEvent) -> str
     return None
 
 
+@dataclass(frozen=True)
+class Task:
+    """Segments and refusals to check one after the other, each with the size of its file.
+
+    `cut` says of each whether its first and its last trajectory may go on in another segment.
+    """
+
+    rows: tuple[Stored, ...]
+    sizes: tuple[int, ...]
+    cut: tuple[tuple[bool, bool], ...]
+
+    def __str__(self) -> str:
+        first, last = self.rows[0].event, self.rows[-1].event
+        return f"segment of event {first}" if first == last else f"segments of events {first} to {last}"
+
+
+@dataclass
+class Checked:
+    """What was found in one segment: problems, the sides it has, and the rows of trajectories that were cut.
+
+    `head` are those of its first trajectory and `tail` of its last; `ended` is whether the first one ends
+    in the segment. `sides` counts the rows of refused sides, None where not all could be read.
+    """
+
+    found: Problems = field(default_factory=Problems)
+    admitted: list[Sides] = field(default_factory=list)
+    head: list[Part] = field(default_factory=list)
+    tail: list[Part] = field(default_factory=list)
+    ended: bool = True
+    sides: Counter[tuple[object, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Checks and judges segments by what the log says of them, each on its own."""
+
+    objects: Objects
+    registered: Registered
+    book: ChannelBook
+
+    def __call__(self, task: Task) -> Iterator[Checked]:
+        """One result for every segment or refusal, in order."""
+        for row, size, (begun, goes_on) in zip(task.rows, task.sizes, task.cut, strict=True):
+            yield self._checked(row, size, begun, goes_on)
+
+    def _checked(self, row: Stored, size: int, begun: bool, goes_on: bool) -> Checked:
+        made = Checked()
+        contract = Contract(made.found, self.book, begun=begun)
+
+        def feed(schema: SegmentSchema, part: Part) -> None:
+            if schema is TRANSPORT:  # what was refused has no contract to meet
+                contract.feed(part)
+
+        done = checked(made.found, self.objects, row, size, self.registered, feed)
+        made.sides = None if done is None else done.sides
+        if not goes_on:
+            contract.finish()
+        made.ended = contract.ended
+        made.head, made.tail = (
+            [part.copied() for part in parts] for parts in (contract.head, contract.waiting)
+        )
+        made.admitted = contract.sides
+        return made
+
+
+def checked(
+    found: Problems,
+    objects: Objects,
+    row: Stored,
+    size: int,
+    registered: Registered,
+    feed: Callable[[SegmentSchema, Part], None],
+) -> Check | None:
+    """The check of one segment or refusal, read whole; None where it cannot be, which is a problem."""
+    folder = "segments" if isinstance(row, SegmentRow) else "refusals"
+    where = f"{OBJECTS}/{name_of(row)}"
+    with found.guard("data", where), SegmentReader.whole(objects, row, folder) as reader:
+        checking = Check(found, row, reader, where)
+        checking.run(size, registered, feed)
+        return checking
+    return None
+
+
+def name_of(row: Stored) -> str:
+    """The object with the rows of a segment or refusal."""
+    folder = "segments" if isinstance(row, SegmentRow) else "refusals"
+    return f"{folder}/{row.file.removeprefix('blake3:')}.parquet"
+
+
 def check_stored(
-    found: Problems, index: Index, objects: Objects, whole: Mapping[str, int], progress: Callable[[int], None]
+    found: Problems,
+    index: Index,
+    objects: Objects,
+    whole: Mapping[str, int],
+    progress: Callable[[int], None],
+    engine: Engine = INLINE,
 ) -> None:
     """Every segment and refusal whose file is `whole` (object name to size)."""
-    registered, contracts = Registered.of(index), _Contracts.of(found, index.channels())
+    registered, book = Registered.of(index), index.channels()
     stored: list[Stored] = sorted([*index.segments(), *index.refusals()], key=lambda row: row.event)
+    scores = [row for row in stored if row.schema not in PREDICTIONS and name_of(row) in whole]
+    results = engine.map(Kernel(objects, registered, book), _tasks(scores, whole, engine))
+    together = _Together(found, book)
     done, before = 0, None
     for row in stored:
         if not _continues(before, row):
-            contracts.finish()
+            together.finish()
         before = row
-        folder = "segments" if isinstance(row, SegmentRow) else "refusals"
-        name = f"{folder}/{row.file.removeprefix('blake3:')}.parquet"
-        judged = False
-        if name in whole:
-            with (
-                found.guard("data", f"{OBJECTS}/{name}"),
-                SegmentReader.whole(objects, row, folder) as reader,
-            ):
-                check = _Check(found, row, reader, f"{OBJECTS}/{name}")
-                check.run(whole[name], registered, contracts)
-                if isinstance(row, RefusalRow):
-                    check.compare_refused(index.table_rows(SIDES, row.event, row.event + 1))
-                judged = True
-        contracts.broken |= not judged and row.schema in (JEV.id, JEV_POSITIVES.id)
+        if name_of(row) not in whole:
+            together.broken |= row.schema in PREDICTIONS
+        elif row.schema in PREDICTIONS:
+            together.broken |= not together.read(objects, row, whole[name_of(row)], registered)
+        else:
+            result = next(results)
+            together.add(result)
+            if isinstance(row, RefusalRow) and result.sides is not None:
+                _compare_refused(found, row, result.sides, index)
         done += row.rows
         progress(done)
-    contracts.finish()
-    contracts.judge_together()
+    assert next(results, None) is None, "one result for every row that could be read"
+    together.finish()
+    together.judge_together()
+
+
+def _tasks(rows: Sequence[Stored], sizes: Mapping[str, int], engine: Engine) -> list[Task]:
+    """The rows in order, in about as many tasks as the engine wants, of about as many entries."""
+    total = sum(row.rows for row in rows)
+    share = -(-total // engine.pieces(total)) if total else 1
+    tasks: list[Task] = []
+    held: list[int] = []
+    for at in range(len(rows)):
+        held.append(at)
+        if sum(rows[i].rows for i in held) >= share or at == len(rows) - 1:
+            cut = tuple(
+                (
+                    _continues(rows[i - 1] if i else None, rows[i]),
+                    i + 1 < len(rows) and _continues(rows[i], rows[i + 1]),
+                )
+                for i in held
+            )
+            its = tuple(rows[i] for i in held)
+            tasks.append(Task(its, tuple(sizes[name_of(row)] for row in its), cut))
+            held = []
+    return tasks
 
 
 def _continues(before: Stored | None, row: Stored) -> bool:
@@ -108,183 +201,63 @@ def _continues(before: Stored | None, row: Stored) -> bool:
     return cut and row.first[0] == before.last[0]
 
 
-@dataclass
-class _Contracts:
-    """The contracts of the kinds of rows; `broken` once a segment of predictions could not be read whole."""
+class _Together:
+    """What only several segments show; `broken` once one of predictions could not be read whole."""
 
-    found: Problems
-    scores: Contract
-    predictions: PredictionsContract
-    broken: bool = False
+    def __init__(self, found: Problems, book: ChannelBook) -> None:
+        self._found = found
+        self._cut = Contract(found, book)
+        self._repeats = Repeats(found)
+        self._predictions = PredictionsContract(found, book)
+        self.broken = False
 
-    @classmethod
-    def of(cls, found: Problems, book: ChannelBook) -> _Contracts:
-        """With nothing judged yet."""
-        return cls(found, Contract(found, book), PredictionsContract(found, book))
+    def add(self, result: Checked) -> None:
+        """Takes the next segment, in the order of the log."""
+        self._found.merge(result.found)
+        for part in result.head:
+            self._cut.feed(part)
+        if result.ended:
+            self._finish_cut()
+        for part in result.tail:
+            self._cut.feed(part)
+        self._repeats.add(result.admitted)
 
-    def feed(self, schema: SegmentSchema, part: Part) -> None:
-        """The next rows of a call to the contract of their kind; what was refused has none to meet."""
-        if schema is TRANSPORT:
-            self.scores.feed(part)
-        elif schema is JEV:
-            self.predictions.feed(part)
+    def read(self, objects: Objects, row: Stored, size: int, registered: Registered) -> bool:
+        """Checks a segment of predictions, or of the scorer's labels; false where it cannot be read whole."""
+        return checked(self._found, objects, row, size, registered, self._feed) is not None
+
+    def _feed(self, schema: SegmentSchema, part: Part) -> None:
+        if schema is JEV:
+            self._predictions.feed(part)
         elif schema is JEV_POSITIVES:
-            self.predictions.feed_positives(part)
+            self._predictions.feed_positives(part)
 
     def finish(self) -> None:
         """Nothing more comes of this call."""
-        self.scores.finish()
-        self.predictions.finish()
+        self._finish_cut()
+        self._predictions.finish()
+
+    def _finish_cut(self) -> None:
+        self._cut.finish()
+        self._repeats.add(self._cut.sides)
+        self._cut.sides.clear()
 
     def judge_together(self) -> None:
         """What only all pairs together can show: not where some are missing, which is told already."""
         if not self.broken:
-            self.predictions.judge_together()
+            self._predictions.judge_together()
             return
-        self.found.notices.append("a segment of predictions is damaged: the groups of pairs were not judged")
+        self._found.notices.append("a segment of predictions is damaged: the groups of pairs were not judged")
 
 
-@dataclass
-class _Check:
-    """One segment or refusal, read whole."""
-
-    found: Problems
-    row: Stored
-    reader: SegmentReader
-    where: str
-    scope: Counter[tuple[bytes | None, str]] = field(default_factory=Counter)
-    sides: Counter[tuple[object, ...]] = field(default_factory=Counter)
-    trajectories: int = 0
-
-    def run(self, size: int, registered: Registered, contracts: _Contracts) -> None:
-        """Pages and root, order, sources, the event's description, and the contract."""
-        if size != self.row.size:
-            self._tell(f"the event says {self.row.size} bytes, the file has {size}")
-        self.reader.check_pages()
-        sources = self._sources()
-        last: pa.Table | None = None
-        for start, stop in zip(self.reader.group_starts, self.reader.group_starts[1:], strict=False):
-            table = self.reader.read(start, stop)
-            self._order(table, last, start)
-            self._count(table, last)
-            contracts.feed(
-                self.reader.schema, Part(self.where, self.row.root, start, table, sources[start:stop])
-            )
-            if self.reader.schema is REFUSED:
-                self.sides.update(_side_counts(table))
-            last = table.slice(table.num_rows - 1)
-        self._registered(registered)
-        if isinstance(self.row, SegmentRow):
-            self._described(self.row)
-
-    def _tell(self, message: str, row: int | None = None) -> None:
-        entry = f"event {self.row.event}" if row is None else entry_id(self.row.root, row)
-        self.found.add("data", self.where, message, entry)
-
-    def _sources(self) -> np.ndarray:
-        """Which source each row came from, once all of them are possible places."""
-        rows = self.reader.source_rows()
-        if len(rows.files) and int(rows.files.max()) >= len(self.row.sources):
-            self._tell("a row is said to come from a file its call did not have", int(rows.files.argmax()))
-        if len(rows.rows) and not 0 < int(rows.rows.min()) <= int(rows.rows.max()) < 1 << _LINE_BITS:
-            self._tell("a row is said to come from no line of a file", int(rows.rows.argmin()))
-        elif self.reader.schema in (TRANSPORT, REFUSED):
-            places = rows.files.astype(np.uint64) << np.uint64(_LINE_BITS) | rows.rows
-            _, first = np.unique(places, return_index=True)
-            if len(first) != len(places):
-                again = np.setdiff1d(np.arange(len(places)), first)
-                self._tell("two rows are said to come from one line of a file", int(again[0]))
-        return rows.files.astype(np.int64)
-
-    def _order(self, table: pa.Table, last: pa.Table | None, start: int) -> None:
-        """Rows in segment order, behind the last row of the group before; entries each once."""
-        rows = table if last is None else pa.concat_tables([last, table])
-        start -= rows.num_rows - table.num_rows
-        order = sort_order(rows, self.reader.schema)
-        if order is not None:
-            moved = np.flatnonzero(order != np.arange(len(order)))
-            self._tell("rows are not in segment order", start + int(moved[0]))
-        elif self.reader.schema is not REFUSED:
-            again = _repeats(rows, self.reader.schema)
-            if again.any():
-                self._tell("two entries have one key", start + int(again.argmax()) + 1)
-
-    def _count(self, table: pa.Table, last: pa.Table | None) -> None:
-        """Adds a group's rows to what the event describes."""
-        for channel, acquisition, count in _grouped(table, self.reader.schema, ("channel", "acquisition_id")):
-            self.scope[channel, acquisition] += count
-        name = self.reader.schema.key[0]
-        rows = table.column(name) if last is None else pa.concat_tables([last, table]).column(name)
-        codes, _ = label_ranks(rows)
-        self.trajectories += int(np.count_nonzero(np.diff(codes))) + (last is None)
-
-    def _registered(self, registered: Registered) -> None:
-        """Every channel and acquisition was in the log before its entries."""
-        for channel, acquisition in self.scope:
-            if (
-                channel is not None
-                and registered.channels.get(unpack(channel), self.row.event) >= self.row.event
-            ):
-                self._tell(f"entries of channel {unpack(channel)}, which was not registered")
-            if registered.acquisitions.get(acquisition, self.row.event) >= self.row.event:
-                self._tell("entries of an acquisition that was not in the log")
-
-    def _described(self, row: SegmentRow) -> None:
-        scope = {(None if c is None else unpack(c), a): n for (c, a), n in self.scope.items()}
-        said = {
-            "scope": (scope, {(part.channel, part.acquisition): part.rows for part in row.scope}),
-            "channels": ({c for c, _ in scope if c is not None}, set(row.channels)),
-            "acquisitions": ({a for _, a in scope}, set(row.acquisitions)),
-            "first": (self._key(0), row.first),
-            "last": (self._key(row.rows - 1), row.last),
-            "trajectories": (self.trajectories, row.trajectories),
-            "kind": (self.reader.schema.kind, row.kind),
-        }
-        for name, (is_so, stated) in said.items():
-            if is_so != stated:
-                self._tell(f"the event states another {name} than the rows have")
-
-    def _key(self, at: int) -> tuple[object, ...]:
-        names = self.reader.schema.key[:2]
-        row = self.reader.read(at, at + 1, names)
-        return tuple(row.column(name)[0].as_py() for name in names)
-
-    def compare_refused(self, listed: Sequence[Row]) -> None:
-        """The list of refused sides (its catalog rows) and the refused rows tell of the same sides."""
-        stated = Counter({tuple(side[name] for name in SIDE): side["rows"] for side in listed})
-        if self.sides != stated:
-            differing = sorted(set(self.sides.items()) ^ set(stated.items()), key=repr)
-            trajectory, step, *_ = differing[0][0]
-            self._tell(f"the list of refused sides and their rows disagree about {trajectory}/step {step}")
-
-
-def _side_counts(table: pa.Table) -> Counter[tuple[object, ...]]:
-    """How many rows each refused side has, by its key with the channel as text."""
-    return Counter(
-        {
-            (trajectory, step, view_source, unpack(channel), acquisition): count
-            for trajectory, step, view_source, channel, acquisition, count in _grouped(table, REFUSED, SIDE)
-        }
-    )
-
-
-def _grouped(table: pa.Table, schema: SegmentSchema, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The distinct values of some columns, each with the number of its rows."""
-    columns = {column.name: column for column in schema.columns}
-    rows = pa.table({name: plain(table.column(name), columns[name]) for name in names})
-    counts = rows.group_by(list(names)).aggregate([([], "count_all")])
-    return [(*(row[name] for name in names), row["count_all"]) for row in counts.to_pylist()]
-
-
-def _repeats(table: pa.Table, schema: SegmentSchema) -> np.ndarray:
-    """Whether each row but the first has the key of the one before it."""
-    same = np.ones(max(table.num_rows - 1, 0), dtype=np.bool_)
-    for column in schema.columns:
-        if column.key:
-            values = table.column(column.name)
-            if column.type in ("text", "digest"):
-                codes, _ = label_ranks(values)
-            else:
-                codes = pc.fill_null(values, -1).to_numpy()
-            same &= codes[1:] == codes[:-1]
-    return same
+def _compare_refused(
+    found: Problems, row: RefusalRow, sides: Counter[tuple[object, ...]], index: Index
+) -> None:
+    """The list of refused sides (its catalog rows) and the refused rows tell of the same sides."""
+    listed = index.table_rows(SIDES, row.event, row.event + 1)
+    stated = Counter({tuple(side[name] for name in SIDE): side["rows"] for side in listed})
+    if sides != stated:
+        differing = sorted(set(sides.items()) ^ set(stated.items()), key=repr)
+        trajectory, step, *_ = differing[0][0]
+        told = f"the list of refused sides and their rows disagree about {trajectory}/step {step}"
+        found.add("data", f"{OBJECTS}/{name_of(row)}", told, f"event {row.event}")
