@@ -172,6 +172,7 @@ def _same_events(row: HeadRow, head: TreeHead, leaves: Sequence[bytes], stored: 
     if stored < head.size or len(leaves) != head.size:
         raise TamperError(
             "events before the newest head are missing", kind="catalog",
+            where=f"event {stored}" if stored < head.size else None,
             expected=f"{head.size} events", got=min(stored, len(leaves)),
         )  # fmt: skip
     if tree.root(leaves) != head.root:

@@ -32,9 +32,9 @@ def read_attestation(reading: Reading, row: AttestationRow) -> Attested:
     event = reading.confirm(row.event)
     if not isinstance(event, AttestationEvent):
         raise TamperError("an attestation of another event", kind="catalog", where=f"event {row.event}")
-    data = reading.objects.read_checked(attestation_name(row.statement), limit=attestations.MAX_ATTESTATION)
     trust = reading.head.trust.before(row.event)
-    said = attestations.checked(data, event, trust)
+    said = attestations.stored(reading.objects, event, trust)
+    data = reading.objects.read_checked(attestation_name(row.statement), limit=attestations.MAX_ATTESTATION)
     signed = attestations.receive(data).envelope
     keys = attestations.signers(trust, row.kind).keys
     return Attested(row, said, tuple(key.name for key in keys if _signed(signed, PublicKey(key.public))))
@@ -58,7 +58,8 @@ def attestation_node(reading: Reading, row: AttestationRow, *, whole: bool = Fal
         subject=row.subject,
         statement=row.statement,
         signed_by=list(found.signed_by),
-        files=len(found.said.files),
+        files=found.said.count,
+        accepts=None if found.said.signature is None else found.said.signature.bundle,
         revoked=reading.revocation(row.statement, ATTESTATION),
         predicate=dict(found.said.statement.predicate) if whole else None,
         digests={name: list(digests) for name, digests in found.said.files} if whole else None,

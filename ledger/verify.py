@@ -30,6 +30,7 @@ from ledger.verify_records import check_attestations, check_records, check_witne
 from ledger.vkey import parse_vkey
 
 ATTEMPTS = 4
+MISSING = 10_000  # events told as missing; else one event stored far out would be walked to for ever
 __all__ = ["Problem", "Progress", "Recompute", "Report", "verify"]
 
 # From the payload of an audit's envelope to the canonical bytes of its result, computed again from the
@@ -139,8 +140,10 @@ class _Run:
         with reading(found, self.home):
             self._check_head(index, key, trust_first)  # 2
         size = min(index.size, index.event_count())
+        leaves = index.leaves(size)
+        size = min(size, len(leaves) + MISSING)
         keys = self._head_keys(index)
-        log = None if keys is None else Log(keys, index.leaves(size))
+        log = None if keys is None else Log(keys, leaves)
         notes: dict[int, bytes] = {}
         with reading(found, self.home):
             notes = {} if log is None else check_heads(found, index, log)  # 3

@@ -137,10 +137,11 @@ class _Rows:
             if table != SIDES:
                 for row in self.index.table_rows(table, start, stop):
                     stored[table].setdefault(row["event"], []).append(row)
-        sides = (
-            start  # where the rows of refused sides were not looked at yet: one refusal may have very many
-        )
+        # where the rows of refused sides were not looked at yet: one refusal may have very many
+        sides = expected = start
         for one in self.index.events(start, stop):
+            self._missing(expected, one.index)
+            expected = one.index + 1
             event = self._decoded(one)
             if event is None or isinstance(event, RefusalEvent):
                 self.surplus(SIDES, sides, one.index)
@@ -150,10 +151,15 @@ class _Rows:
                 if isinstance(event, RefusalEvent):
                     mine[SIDES] = self.index.table_rows(SIDES, one.index, sides)
                 self._event(one.index, event, mine)
+        self._missing(expected, stop)
         self.surplus(SIDES, sides, stop)
         for table, rows in stored.items():
             for row in (row for items in rows.values() for row in items):
                 self._tell("a row of no event in the log", table, row)
+
+    def _missing(self, start: int, stop: int) -> None:
+        for index in range(start, stop):
+            self.found.add("catalog", self.found.catalog, "the event is missing", f"event {index}")
 
     def surplus(self, table: str, start: int, stop: int) -> None:
         """Rows of a table where there are no events that could have made them."""

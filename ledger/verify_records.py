@@ -61,7 +61,7 @@ def check_witnesses(
         size = int(name.rpartition("/")[2])
         where = f"{OBJECTS}/{name}"
         if size not in sizes:
-            found.notices.append(f"{where} is of no signed head of this log")
+            _other_head(found, objects, name, trust, leaves)
             continue
         with found.guard("signature", where):
             head = trust.heads.verify(objects.read(name, limit=MAX_NOTE))
@@ -75,6 +75,22 @@ def check_witnesses(
             f"the head of size {max(sizes)} is not cosigned by {role.threshold} of the {len(role.keys)} "
             f"witnesses; the newest that is has size {newest}"
         )
+
+
+def _other_head(
+    found: Problems, objects: Objects, name: str, trust: TrustHistory, leaves: Sequence[bytes]
+) -> None:
+    """A cosigned head the catalog does not know: it was forgotten there, or belongs to another history."""
+    where = f"{OBJECTS}/{name}"
+    with found.guard("signature", where):
+        head = trust.heads.verify(objects.read(name, limit=MAX_NOTE))
+        if head.size > len(leaves):
+            message = f"a head of {head.size} events was cosigned and the catalog holds {len(leaves)}"
+            found.add("rolled-back-head", where, message)
+        elif prefix_roots(leaves, [head.size]) != [head.root]:
+            found.add("tree", where, "a head of another history was cosigned")
+        else:
+            found.add("catalog", found.catalog, "a cosigned head is missing", f"head of size {head.size}")
 
 
 def standings(

@@ -60,7 +60,10 @@ layouts = 2
 
 @dataclass(frozen=True)
 class Study:
-    """The home, the files beside it, the keys of the roles, and the ids of what is in it by a short name."""
+    """The home, the files beside it, the keys of the roles, and the ids of what is in it by a short name.
+
+    `folder/backup` is the home as it was after the ingests.
+    """
 
     place: Place
     folder: Path
@@ -104,6 +107,8 @@ def make(folder: Path) -> Study:
         ingest(home, [file], key=key)
     (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in _pairs()))
     ingest(home, [folder / "pairs.jsonl"], key=key)
+    (folder / "backup").mkdir()
+    place.copy(folder / "backup")
     told = {
         "attestation": attestations.of_acquisition(
             "a",
