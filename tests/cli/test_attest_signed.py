@@ -374,6 +374,12 @@ def test_the_ledger_writes_and_model_signing_verifies(ledger: Ledger, links: boo
     check = ("verify", "key", "model", "--signature", "out.sig", "--public_key", "ec.pub", *follow)
     done = model_signing(*check)
     assert done.returncode == 0, done.stdout + done.stderr
+    model_signing("sign", "key", "model", "--signature", "their.sig", "--private_key", "ec.pem", *follow)
+    ours, theirs = (
+        oms.verify(Path(name).read_bytes(), EcPublicKey.load("ec.pub")) for name in ("out.sig", "their.sig")
+    )
+    assert (ours.resources, ours.digest, ours.name) == (theirs.resources, theirs.digest, theirs.name)
+    assert (set(ours.ignored), ours.symlinks) == (set(theirs.ignored), theirs.symlinks)
     save(Path(), "other", new_key())
     assert model_signing(*check[: -1 - len(follow)], "other.pub", *follow).returncode != 0
     Path("model/part/a.bin").write_bytes(b"changed")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contracts.errors import (
     LedgerError,
@@ -63,6 +65,27 @@ def test_what_is_written_is_read_back() -> None:
     )
     with pytest.raises(MalformedError):
         oms.sign(SignedModel("m", "sha256", (Resource("../x", "0" * 64),)), key)
+
+
+PARTS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/"), min_size=1, max_size=8
+)
+NAMES = st.lists(PARTS.filter(lambda part: part not in (".", "..")), min_size=1, max_size=4).map("/".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    names=st.sets(NAMES, min_size=1, max_size=6),
+    ignored=st.sets(NAMES, max_size=3),
+    name=PARTS,
+    links=st.booleans(),
+)
+def test_any_names_are_written_and_read_back(
+    names: set[str], ignored: set[str], name: str, links: bool
+) -> None:
+    resources = oms.in_order(Resource(n, hashlib.sha256(n.encode()).hexdigest()) for n in names)
+    model = SignedModel(name, "sha256", resources, tuple(sorted(ignored)), links)
+    assert oms.verify(oms.sign(model, EcSigningKey(KEY)), public()) == model
 
 
 def test_every_flipped_byte_of_the_payload_and_the_signature_is_refused() -> None:
