@@ -42,7 +42,7 @@ def save(folder: Path, name: str, key: ec.EllipticCurvePrivateKey) -> tuple[Path
     return private, public
 
 
-def statement(files: Mapping[str, bytes], name: str = "model", **serialization_: object) -> dict[str, Any]:
+def statement(files: Mapping[str, bytes], name: str = "model", **serialization_: Any) -> dict[str, Any]:
     """The statement about some files by their contents, in the order given."""
     resources = [
         {"name": file, "algorithm": "sha256", "digest": hashlib.sha256(data).hexdigest()}
@@ -85,7 +85,7 @@ def bundle(
     *,
     stated: Change | None = None,
     outer: Change | None = None,
-    **serialization_: object,
+    **serialization_: Any,
 ) -> bytes:
     """The bytes of a bundle; `stated` changes the statement before it is signed, `outer` the bundle after."""
     body = statement(files, **serialization_)
