@@ -76,16 +76,16 @@ class Stream(io.RawIOBase):
             try:
                 with asking(READING, self._where):
                     part = next(self._parts, None)
-            except StorageError:
+            except StorageError as error:
                 self._broken += 1
-                if self._broken >= TRIES:
+                if error.code != "broken-off" or self._broken >= TRIES:
                     raise
                 self._open()
                 continue
             if part is None:
                 if self._at < self._size:
                     raise StorageError(
-                        f"{READING} failed: the answer broke off", code="unreachable", where=self._where,
+                        f"{READING} failed: the answer broke off", code="broken-off", where=self._where,
                         expected=f"{self._size} bytes", got=self._at, next_step="run the command again",
                     )  # fmt: skip
                 return None
@@ -147,7 +147,7 @@ class Ranged(io.RawIOBase):
                 with asking(READING, self._where):
                     data = bytes(obstore.get_range(self._store, self._name, start=start, end=stop))
             except StorageError as error:
-                if error.code != "unreachable" or tried == TRIES:
+                if error.code != "broken-off" or tried == TRIES:
                     raise
             else:
                 return data

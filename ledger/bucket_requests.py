@@ -39,8 +39,8 @@ _MEANINGS = (
     ("builder error", "its address is not usable", "bad-endpoint",
      "check AWS_ENDPOINT_URL, and AWS_ALLOW_HTTP for plain http"),
     ("error sending request", "the service cannot be reached", "unreachable", _STEP),
-    ("error decoding response body", "the answer broke off", "unreachable", _STEP),
-    ("request or response body error", "the answer broke off", "unreachable", _STEP),
+    ("error decoding response body", "the answer broke off", "broken-off", _STEP),
+    ("request or response body error", "the answer broke off", "broken-off", _STEP),
     ("operation timed out", "the service does not answer", "unreachable", _STEP),
 )  # fmt: skip
 

@@ -49,7 +49,7 @@ def checked(url: str, where: object, home: Path) -> str:
             "the objects would stand around or inside the home", code="unsupported-url", where=where,
             next_step="leave --objects out to keep them in the home",
         )  # fmt: skip
-    return folder.as_uri()
+    return f"file://{folder}"
 
 
 def open_store(url: str, home: Path, where: object) -> Store:

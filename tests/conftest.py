@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import gateway as gateways
 from tests.postgres import Cluster, NoServerError, running
 
 settings.register_profile("ledger", deadline=None)
@@ -31,9 +32,14 @@ def _catalogs(request: pytest.FixtureRequest) -> Iterator[None]:
     init, server = home.init, request.getfixturevalue("cluster")
 
     def on_server(
-        path: Path, origin: str | None = None, key_uri: str | None = None, *, catalog: str | None = None
+        path: Path,
+        origin: str | None = None,
+        key_uri: str | None = None,
+        *,
+        catalog: str | None = None,
+        objects: str | None = None,
     ) -> home.Home:
-        return init(path, origin, key_uri, catalog=catalog or server.url(server.database()))
+        return init(path, origin, key_uri, catalog=catalog or server.url(server.database()), objects=objects)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(home, "init", on_server)
@@ -58,3 +64,25 @@ def cluster() -> Iterator[Cluster]:
         except NoServerError as error:
             pytest.skip(f"no server catalog: {error}")
         yield started
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gateways.Gateway]:
+    """An S3 gateway; tests that need one are skipped with the reason where there is none."""
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(gateways.running(tmp_path_factory.mktemp("gateway")))
+        except gateways.NoGatewayError as error:
+            pytest.skip(f"no object storage: {error}")
+        yield started
+
+
+@pytest.fixture
+def door(gateway: gateways.Gateway, monkeypatch: pytest.MonkeyPatch) -> Iterator[gateways.Door]:
+    """The way into the gateway for this process; whoever kills the gateway need not start it again."""
+    with gateways.opened(gateway) as door:
+        for name, value in door.environment.items():
+            monkeypatch.setenv(name, value)
+        yield door
+    if gateway.process is None or gateway.process.poll() is not None:
+        gateway.start()

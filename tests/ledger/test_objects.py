@@ -4,35 +4,66 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import obstore
 import pytest
 
 from contracts.digest import blake3_digest, sha256_digest
 from contracts.errors import MalformedError, StorageError, TamperError
 from ledger import object_names as names
+from ledger.bucket_requests import memory
+from ledger.objects import Staging, Store
+from ledger.objects_bucket import Bucket
 from ledger.objects_folder import Folder
 
 DATA = b"entries" * 1000
 
 
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """A store of either form: what is asked of both is asked here."""
+    if request.param == "folder":
+        return Folder(tmp_path / "objects")
+    return replace(memory_bucket(), beside=Staging(tmp_path / "staging"))
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Objects:
+def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "objects")
 
 
-def put(store: Folder, data: bytes = DATA) -> str:
+def memory_bucket() -> Bucket:
+    return Bucket.new_memory()
+
+
+def write(store: Store, name: str, data: bytes) -> None:
+    """Bytes under any name, as somebody with a shell puts them there."""
+    if isinstance(store, Folder):
+        path = store.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    else:
+        obstore.put(memory(store.url), name, data)
+
+
+def put(store: Store, data: bytes = DATA) -> str:
     name = names.segment_name(blake3_digest(data))
     store.put(name, data)
     return name
 
 
-def everything(store: Folder) -> list[str]:
-    return sorted(p.relative_to(store.root).as_posix() for p in store.root.rglob("*") if p.is_file())
+def everything(store: Store) -> list[str]:
+    """Every object, stray and staged file."""
+    staged = [f"staging/{path.name}" for path in store.staged()]
+    return sorted([*store.list(), *store.strays(), *staged])
 
 
-def test_bytes_and_staged_files_come_back(store: Folder) -> None:
+def test_bytes_and_staged_files_come_back(store: Store) -> None:
     name = put(store)
     staged = store.stage(".json")
     staged.write_bytes(b"[]")
@@ -45,31 +76,40 @@ def test_bytes_and_staged_files_come_back(store: Folder) -> None:
     assert list(store.staged()) == []
 
 
-def test_the_same_content_twice_is_one_object(store: Folder) -> None:
+def test_the_same_content_twice_makes_its_age_start_again(store: Store) -> None:
     name = put(store)
-    os.utime(store.path(name), (1, 1))
+    before = store.modified(name)
+    time.sleep(0.02)
     put(store)
     assert everything(store) == [name]
-    assert store.path(name).stat().st_mtime > 1
+    assert store.modified(name) > before
 
 
-def test_records_are_named_by_sha256(store: Folder) -> None:
+def test_the_same_content_twice_is_one_object(folder: Folder) -> None:
+    name = put(folder)
+    os.utime(folder.path(name), (1, 1))
+    put(folder)
+    assert everything(folder) == [name]
+    assert folder.path(name).stat().st_mtime > 1
+
+
+def test_records_are_named_by_sha256(store: Store) -> None:
     store.put(names.record_name(sha256_digest(b"{}")), b"{}")
     assert store.read_checked(names.record_name(sha256_digest(b"{}"))) == b"{}"
     with pytest.raises(MalformedError):
         names.record_name(blake3_digest(b"{}"))
 
 
-def test_bytes_that_are_not_what_the_name_says_are_refused(store: Folder) -> None:
+def test_bytes_that_are_not_what_the_name_says_are_refused(store: Store) -> None:
     with pytest.raises(TamperError) as caught:
         store.put(names.segment_name(blake3_digest(b"other")), DATA)
     assert caught.value.kind == "data"
     assert everything(store) == []
 
 
-def test_a_changed_object_is_neither_accepted_nor_read(store: Folder) -> None:
+def test_a_changed_object_is_neither_accepted_nor_read(store: Store) -> None:
     name = put(store)
-    store.path(name).write_bytes(DATA[:-1] + b"!")
+    write(store, name, DATA[:-1] + b"!")
     with pytest.raises(TamperError):
         put(store)
     with pytest.raises(TamperError):
@@ -86,41 +126,45 @@ def test_a_changed_object_is_neither_accepted_nor_read(store: Folder) -> None:
         "./log/checkpoint", "segments\\" + "a" * 64 + ".parquet", "segments/" + "a" * 64 + ".parquet\0",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("use", [Folder.read, Folder.exists, Folder.path, Folder.remove])
-def test_only_names_of_known_forms(store: Folder, name: str, use: Callable[[Folder, str], object]) -> None:
+@pytest.mark.parametrize("use", ["read", "exists", "size", "open", "ranged", "remove"])
+def test_only_names_of_known_forms(store: Store, name: str, use: str) -> None:
     with pytest.raises(MalformedError):
-        use(store, name)
+        getattr(store, use)(name)
+    with pytest.raises(MalformedError):
+        store.put(name, b"")
+    with pytest.raises(MalformedError):
+        store.publish(name, b"")
 
 
-def test_symbolic_links_are_refused_wherever_they_stand(store: Folder, tmp_path: Path) -> None:
-    name = put(store)
-    file = store.path(name)
+def test_symbolic_links_are_refused_wherever_they_stand(folder: Folder, tmp_path: Path) -> None:
+    name = put(folder)
+    file = folder.path(name)
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(TamperError):
-        store.read(name)
-    assert list(store.strays()) == [name]
+        folder.read(name)
+    assert list(folder.strays()) == [name]
     file.unlink()
     file.parent.rmdir()
     (tmp_path / "folder").mkdir()
     (tmp_path / "elsewhere").rename(tmp_path / "folder" / file.name)
     file.parent.symlink_to(tmp_path / "folder")
     with pytest.raises(TamperError):
-        store.open(name)
-    assert list(store.strays()) == ["segments"]
-    assert list(store.list()) == []
+        folder.open(name)
+    assert list(folder.strays()) == ["segments"]
+    assert list(folder.list()) == []
 
 
-def test_what_is_not_an_object_is_listed_as_stray(store: Folder) -> None:
+def test_what_is_not_an_object_is_listed_as_stray(store: Store) -> None:
     put(store)
     store.stage().write_bytes(b"half")
-    (store.root / "segments" / "notes.txt").write_text("mine")
-    (store.root / ".DS_Store").write_text("")
+    write(store, "segments/notes.txt", b"mine")
+    write(store, ".DS_Store", b"")
     assert list(store.strays()) == [".DS_Store", "segments/notes.txt"]
     assert len(list(store.staged())) == 1
 
 
-def test_missing_long_and_special_files(store: Folder) -> None:
+def test_missing_long_and_special_files(store: Store) -> None:
     name = put(store)
     with pytest.raises(MalformedError):
         store.read(name, limit=10)
@@ -129,12 +173,60 @@ def test_missing_long_and_special_files(store: Folder) -> None:
     with pytest.raises(StorageError) as caught:
         store.read(name)
     assert caught.value.code == "missing-object"
-    store.path(name).mkdir()
+    assert name in str(caught.value.where)
+    for missing in (store.size, store.open, store.ranged, store.modified):
+        with pytest.raises(StorageError):
+            missing(name)
+    assert not store.exists(name)
+
+
+def test_a_folder_under_the_name_of_an_object(folder: Folder) -> None:
+    name = put(folder)
+    folder.remove(name)
+    folder.path(name).mkdir()
     with pytest.raises(TamperError):
-        store.read(name)
+        folder.read(name)
 
 
-def test_the_published_log_is_replaced(store: Folder) -> None:
+def test_an_object_is_read_from_start_to_end_or_in_places(store: Store) -> None:
+    data = bytes(range(256)) * 1024
+    name = put(store, data)
+    assert store.size(name) == len(data)
+    with store.open(name) as file:
+        assert file.read(3) == data[:3]
+        assert file.read() == data[3:]
+    with store.ranged(name) as file:
+        for start, count in ((0, 5), (len(data) - 7, 20), (1000, 0), (len(data), 1), (7, len(data))):
+            assert file.seek(start) == start == file.tell()
+            assert file.read(count) == data[start : start + count]
+        file.seek(-4, os.SEEK_END)
+        file.seek(-1, os.SEEK_CUR)
+        assert file.read() == data[-5:]
+
+
+def test_an_empty_object(store: Store) -> None:
+    name = put(store, b"")
+    assert store.read_checked(name) == b""
+    with store.ranged(name) as file:
+        assert file.read() == b""
+
+
+def test_a_store_can_be_opened_again_elsewhere(folder: Folder) -> None:
+    bucket = Bucket("s3://scores/lab", Staging(Path("staging")))
+    for store in (folder, bucket):
+        assert pickle.loads(pickle.dumps(store)) == store
+    with pytest.raises(StorageError) as caught:
+        pickle.dumps(memory_bucket())
+    assert caught.value.code == "memory"
+
+
+def test_objects_in_memory_end_with_their_process() -> None:
+    with pytest.raises(StorageError) as caught:
+        Bucket("memory://0123", Staging(Path("staging"))).exists("log/checkpoint")
+    assert caught.value.code == "memory"
+
+
+def test_the_published_log_is_replaced(store: Store) -> None:
     store.publish("log/tile/0/x001/067.p/8", b"one")
     store.publish("log/checkpoint", b"one")
     store.publish("log/checkpoint", b"two")
@@ -158,37 +250,37 @@ def failing(code: int) -> Callable[..., int]:
     ("number", "code"), [(errno.ENOSPC, "disk-full"), (errno.EIO, "io-error"), (errno.EROFS, "read-only")]
 )
 def test_a_failing_disk_leaves_nothing(
-    store: Folder, monkeypatch: pytest.MonkeyPatch, call: str, number: int, code: str
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, call: str, number: int, code: str
 ) -> None:
-    put(store, b"before")
-    kept = everything(store)
+    put(folder, b"before")
+    kept = everything(folder)
     with monkeypatch.context() as patch:
         patch.setattr(os, call, failing(number))
         with pytest.raises(StorageError) as caught:
-            put(store)
+            put(folder)
     assert caught.value.code == code
-    assert everything(store) == kept
-    put(store)
+    assert everything(folder) == kept
+    put(folder)
 
 
-def test_short_writes_are_continued(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_writes_are_continued(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:1000])))
-    name = put(store)
-    assert store.read(name) == DATA
+    name = put(folder)
+    assert folder.read(name) == DATA
 
 
-def test_a_system_that_takes_no_bytes_is_an_error(store: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_takes_no_bytes_is_an_error(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "write", lambda fd, data: 0)
     with pytest.raises(StorageError):
-        put(store)
-    assert everything(store) == []
+        put(folder)
+    assert everything(folder) == []
 
 
 def test_file_name_and_directory_are_synced_in_that_order(
-    store: Folder, monkeypatch: pytest.MonkeyPatch
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(store, b"make the folders first")
+    put(folder, b"make the folders first")
     calls: list[str] = []
     fsync, replace = os.fsync, os.replace
 
@@ -202,8 +294,8 @@ def test_file_name_and_directory_are_synced_in_that_order(
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    put(store)
-    staged = store.stage()
+    put(folder)
+    staged = folder.stage()
     staged.write_bytes(b"staged by another writer")
-    store.put(names.rows_name(blake3_digest(b"staged by another writer")), staged)
+    folder.put(names.rows_name(blake3_digest(b"staged by another writer")), staged)
     assert calls == ["file", "rename", "directory"] * 2
