@@ -59,6 +59,14 @@ class Attestation:
         return frozenset(digest for _, digests in self.files for digest in digests)
 
     @property
+    def by_name(self) -> dict[str, list[str]]:
+        """Digests by name; the whole of a checkpoint, its signed model and a file may share one."""
+        found: dict[str, list[str]] = {}
+        for name, digests in self.files:
+            found.setdefault(name, []).extend(digests)
+        return found
+
+    @property
     def count(self) -> int:
         """How many files it is about; of a checkpoint or stack the first subject is the whole of it."""
         whole = 0 if self.kind == ACQUISITION else 1

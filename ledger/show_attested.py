@@ -62,7 +62,7 @@ def attestation_node(reading: Reading, row: AttestationRow, *, whole: bool = Fal
         accepts=None if found.said.signature is None else found.said.signature.bundle,
         revoked=reading.revocation(row.statement, ATTESTATION),
         predicate=dict(found.said.statement.predicate) if whole else None,
-        digests={name: list(digests) for name, digests in found.said.files} if whole else None,
+        digests=found.said.by_name if whole else None,
     )
     return Node("attestation", row.statement, facts)
 
@@ -82,6 +82,6 @@ def checkpoint_node(reading: Reading, found: CheckpointFound, *, whole: bool = F
         attested=len(standing),
         channels=[row.channel.reference for row in found.channels],
         **{name: predicate.get(name) for name in _OF_WEIGHTS},
-        digests={name: list(digests) for name, digests in first.said.files} if whole and first else None,
+        digests=first.said.by_name if whole and first else None,
     )
     return Node("checkpoint", found.digest, facts)

@@ -103,6 +103,9 @@ def test_a_signature_is_verified_kept_and_told(ledger: Ledger) -> None:
     assert (predicate["files"], predicate["of"], predicate["symlinks"]) == (3, "folder", "none")
     assert not attested()["new"]
     assert right("lineage", found["subject_digest"])["kind"] == "checkpoint"
+    facts = right("show", found["statement"])["facts"]
+    assert facts["digests"]["model"] == [predicate["digest"], found["subject_digest"]]
+    assert (facts["files"], facts["accepts"]) == (3, found["signature"])
     done = called("verify", "--full")
     assert done.code == 0, done.out
     assert "no event" not in done.out
