@@ -80,8 +80,10 @@ def perform(
 
     _require_drawable(options, as_json=as_json)
     with render.progress() as advance, means(options.engine, options.workers, advance) as given:
+        home = state.find_home()
+        state.long_work(home)
         writer = recorder(
-            state.find_home(),
+            home,
             options.key,
             no_record=options.no_record,
             output=options.output,

@@ -216,7 +216,12 @@ def rebuild(
     """Make the catalog again from the published log and the objects."""
     from ledger import rebuild as rebuilds
 
-    made = rebuilds.rebuild(state.find_home(), key=state.public_key(key), trust_first=trust_first, wait=wait)
+    home = state.find_home()
+    state.long_work(home)
+    with render.progress() as progress:
+        made = rebuilds.rebuild(
+            home, key=state.public_key(key), trust_first=trust_first, wait=wait, progress=progress
+        )
     if as_json:
         render.emit_json(
             {

@@ -80,6 +80,7 @@ def ingest(
     from ledger.receipt import RefusedCallError
 
     home = state.find_home()
+    state.long_work(home)
     signer = None if dry_run else signing_key(home, key)
     extras = Extras(tuple(read(path) for path in attestation or ()), supersedes)
     form = "json" if as_json else format_

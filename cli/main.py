@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -64,6 +66,7 @@ def options(
     del version
     state.CURRENT.home = home
     state.CURRENT.debug = debug
+    state.CURRENT.mark = None
 
 
 def refuse_intruders() -> None:
@@ -132,14 +135,23 @@ def _ended(error: BaseException, *, as_json: bool) -> int:
         report(error, as_json=as_json)
         code = error.exit_code
     elif isinstance(error, (KeyboardInterrupt, typer.Abort)):
-        render.say("ledger: interrupted; what was acknowledged is kept, nothing else is visible", stderr=True)
-        code = INTERRUPTED
+        code = _interrupted()
     elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
         code = _unwritable(error)
     else:
         assert isinstance(error, Exception), "nothing else is caught"
         code = _unexpected(error, as_json=as_json)
     return code
+
+
+def _interrupted() -> int:
+    """Somebody wants no more of this: say what is kept, and let nothing else be said meanwhile."""
+    with suppress(ValueError):  # in a thread nobody can press Ctrl-C
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    mark = state.CURRENT.mark
+    kept = "nothing was changed" if mark is None else mark.told()
+    render.say(*render.wrapped(f"ledger: interrupted; {kept}", ""), stderr=True)
+    return INTERRUPTED
 
 
 def run() -> None:

@@ -186,6 +186,12 @@ def short(digest: str | None, digits: int = 12) -> str:
     return f"{name}:{value[:digits]}" if value else digest[:digits]
 
 
+def amount(done: int, total: int | None, speed: float | None) -> str:
+    """How far work is, and how fast it goes on: 1,310,720 of 9,999,360, 640,000/s."""
+    far = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+    return far if not speed else f"{far}, {speed:,.{0 if speed >= 10 else 1}f}/s"
+
+
 @contextmanager
 def progress() -> Iterator[Advance]:
     """A bar on standard error for work that takes longer than two seconds; silent in a pipe."""
@@ -198,20 +204,22 @@ def progress() -> Iterator[Advance]:
         if bar is None:
             if not sys.stderr.isatty() or time.monotonic() - started < SHOW_PROGRESS_AFTER:
                 return
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[amount]}"),
+                TimeRemainingColumn(compact=True),
+                TextColumn("left"),
                 console=console(stderr=True),
                 transient=True,
             )
             bar.start()
         if phase not in tasks:
-            tasks[phase] = bar.add_task(phase, total=total)
-        bar.update(tasks[phase], completed=done, total=total)
+            tasks[phase] = bar.add_task(phase, total=total, amount="")
+        speed = bar.tasks[bar.task_ids.index(tasks[phase])].speed
+        bar.update(tasks[phase], completed=done, total=total, amount=amount(done, total, speed))
 
     try:
         yield advance

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cli.interruption import Mark
     from ledger.home import Home
     from ledger.keys import PublicKey, SigningKey
 
@@ -17,9 +18,17 @@ class State:
 
     home: str | None = None
     debug: bool = False
+    mark: Mark | None = None
 
 
 CURRENT = State()
+
+
+def long_work(home: Home) -> None:
+    """Note where the log stands, to tell what is kept should somebody interrupt the command."""
+    from cli.interruption import Mark
+
+    CURRENT.mark = Mark.of(home)
 
 
 def find_home() -> Home:

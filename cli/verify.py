@@ -52,6 +52,7 @@ def verify(
         verify_file(file, public, trust_first=trust_first, as_json=as_json)
         return
     home = state.find_home()
+    state.long_work(home)
     _require_full(full, workers, engine)
     with render.progress() as progress, means(engine if full else "inline", workers, progress) as given:
         recompute = _recompute(public, given, trust_first=trust_first) if full else None

@@ -13,6 +13,7 @@ from ledger import catalog, derive, durable, events, heads, lock, log, pin, publ
 from ledger import trust as trusts
 from ledger.catalog_file import journal
 from ledger.connection import Place
+from ledger.engines import Progress, silent
 from ledger.head_keys import HeadKeys
 from ledger.home import Home
 from ledger.index import Index
@@ -41,7 +42,12 @@ class Rebuilt:
 
 
 def rebuild(
-    home: Home, *, key: PublicKey | None = None, trust_first: bool = False, wait: float = lock.WAIT
+    home: Home,
+    *,
+    key: PublicKey | None = None,
+    trust_first: bool = False,
+    wait: float = lock.WAIT,
+    progress: Progress = silent,
 ) -> Rebuilt:
     """Makes the catalog again, every other writer locked out, and keeps the old one beside it.
 
@@ -69,7 +75,7 @@ def rebuild(
         _refuse_newer(home, head, key, trust_first)
         signed, left_out = _heads(objects, keys, leaves)
         with _beside(home) as new:
-            _fill(new, objects, entries, leaves, signed)
+            _fill(new, objects, entries, leaves, signed, progress)
             durable.crash_point("catalog-rebuilt")
             kept = _exchange(home.catalog, new)
         log.finish(home, pin.Pin(home.origin, str(keys.at(head.size)), objects.read(publish.CHECKPOINT)))
@@ -192,11 +198,12 @@ def _exchange(old: Place, new: Place) -> Place | None:
 
 def _fill(
     place: Place, objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes],
-    signed: dict[int, tuple[TreeHead, bytes]],
+    signed: dict[int, tuple[TreeHead, bytes]], progress: Progress,
 ) -> None:  # fmt: skip
     catalog.create(place)
     with catalog.writing(place) as session:
-        for rows in _rows(objects, entries, leaves):
+        for batch, rows in enumerate(_rows(objects, entries, leaves)):
+            progress("events", batch * BATCH, len(entries))
             catalog.append(session, rows)
         head_rows: list[derive.Row] = [
             {"size": size, "root": head.root, "note": note} for size, (head, note) in signed.items()
