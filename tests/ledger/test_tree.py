@@ -108,7 +108,6 @@ def test_a_proof_holds_and_breaks_with_any_hash(size: int) -> None:
         attack_consistency(old, size, bit=(size * 37 + old) % 256)
 
 
-@pytest.mark.sweep
 def test_every_proof_of_every_size_up_to_a_hundred() -> None:
     for size in range(1, 101):
         assert root(LEAVES[:size]) == defined_root(LEAVES[:size])
