@@ -26,7 +26,7 @@ from ledger.sources import read_source
 from ledger.spill import Ranges, Spill
 from ledger.staging import Staged
 
-Judge = Callable[[Sequence[SourceTable], Elsewhere], RowResult]
+BATCH_ROWS = PART_ROWS = 1 << 20  # as many rows as a segment has
 Progress = Callable[[str, int, int], None]  # phase, done, total
 
 
@@ -88,9 +88,10 @@ def divided(
     staged: Sequence[Staged], reader: Reader, directory: Path | None, progress: Progress
 ) -> ScoreRows:
     """The rows of staged files, read batch by batch and set aside in `directory`."""
-    files = [SourceBatches(each) for each in staged]
+    files = [SourceBatches(each, BATCH_ROWS) for each in staged]
     columns = [file.trajectories() for file in files]
-    ranges = Ranges(array for arrays in columns if arrays is not None for array in arrays)
+    arrays = (array for arrays in columns if arrays is not None for array in arrays)
+    ranges = Ranges(arrays, PART_ROWS)
     pass_ = _Pass(reader, files, Spill(ranges, directory), progress)
     pass_.run()
     if pass_.donors:

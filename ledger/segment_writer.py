@@ -84,7 +84,7 @@ class SegmentWriter:
     def _joined(self) -> pa.Table:
         if len(self._pending) == 1:
             return self._pending[0]
-        return pa.concat_tables(self._pending).unify_dictionaries().combine_chunks()
+        return pa.concat_tables(self._pending)  # as chunks: labels are joined only where a row group needs it
 
     def _write(self, table: pa.Table) -> None:
         self._wait()  # so that no more than one segment is in the making

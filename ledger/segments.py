@@ -3,8 +3,8 @@
 A call's rows are sorted as a whole and cut every 1,048,576 rows. Each cut becomes three objects:
 `.parquet` (row groups of 131,072 with statistics), `.leaves` (the 32-byte leaf of every page, in
 order) and `.rows` (zstd of one u32 file index an entry, then one u64 row number an entry, little-endian).
-The entries root depends on the rows alone; the file's digest also on the Parquet writer, so the same
-rows written elsewhere may give another file but never another root.
+The entries root depends on the rows alone; the file's digest also on the version of the Parquet writer,
+so the same rows written by another one may give another file but never another root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contracts.digest import blake3_digest, unpack
-from contracts.order import dense
+from contracts.labels import in_order, joined
+from contracts.order import dense, labelled
 from contracts.schema import TYPES, SegmentSchema
 from ledger.objects import Store
 from ledger.pages import entries_root, page_leaves, plain
@@ -213,18 +214,21 @@ def _file_schema(schema: SegmentSchema) -> pa.Schema:
 
 
 def _to_write(group: pa.Table, schema: SegmentSchema) -> pa.Table:
-    """The schema's columns as the writer takes them fastest: coded text, everything else plain."""
+    """The schema's columns as the writer takes them fastest: coded text, everything else plain.
+
+    The writer stores labels as they come, so they are those of the group alone, in the order of their
+    bytes: equal rows then make equal files, however they arrived.
+    """
     arrays = []
     for column in schema.columns:
         values = group.column(column.name)
-        if column.type != "text":
-            arrays.append(plain(values, column))
-            continue
-        array = values.combine_chunks()
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        arrays.append(array.cast(pa.dictionary(pa.int32(), pa.string())))
+        arrays.append(_own_labels(values) if column.type == "text" else plain(values, column))
     return pa.Table.from_arrays(arrays, schema=_file_schema(schema))
+
+
+def _own_labels(values: pa.ChunkedArray) -> pa.DictionaryArray:
+    found = labelled(values)
+    return in_order(joined([(found.codes, found.values)], pa.string())).array
 
 
 def encode_rows(table: pa.Table) -> bytes:

@@ -22,7 +22,6 @@ from ledger.source_format import Format, detect
 from ledger.sources import assembled, guarded, known_columns, no_rows, parquet_file, read_source, source_table
 from ledger.staging import Staged
 
-BATCH_ROWS = 1 << 20
 TEXT_BYTES = 100  # a row of a text file has more bytes than this, so a file has fewer rows
 TRAJECTORY = "trajectory_id"
 Item = TypeVar("Item")
@@ -51,9 +50,9 @@ def rows_at_most(staged: Staged) -> int:
 
 
 class SourceBatches:
-    """One staged input of scores as consecutive tables."""
+    """One staged input of scores as consecutive tables of about `rows` rows."""
 
-    def __init__(self, staged: Staged, rows: int = BATCH_ROWS) -> None:
+    def __init__(self, staged: Staged, rows: int) -> None:
         self.staged = staged
         self.form = detect(staged)
         self.rows = rows

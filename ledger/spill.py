@@ -20,14 +20,13 @@ from contracts.raw_rows import PACKED
 from contracts.rows import IN_FLIGHT
 from ledger import durable
 
-PART_ROWS = 1 << 20
 TRAJECTORY = "trajectory_id"
 
 
 class Ranges:
     """Consecutive trajectories, by UTF-8 bytes, in parts of about `rows` rows."""
 
-    def __init__(self, columns: Iterable[pa.Array], rows: int = PART_ROWS) -> None:
+    def __init__(self, columns: Iterable[pa.Array], rows: int) -> None:
         names, counts = [pa.array([], pa.string())], [np.empty(0, np.int64)]
         for column in columns:
             codes, values = split(column)
