@@ -26,6 +26,10 @@ class Folder(Store):
 
     root: Path
 
+    def __reduce__(self) -> tuple[type[Folder], tuple[Path]]:
+        """Another process may work in another directory: what is pickled names the same folder there."""
+        return Folder, (self.root.absolute(),)
+
     @property
     def stage_at(self) -> Staging:
         """On the same file system as the objects, so that a rename makes one."""
