@@ -20,7 +20,7 @@ $(VENV)/.product: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.product
-	@$(PIP) --editable '.[dev,report,postgres,s3]'
+	@$(PIP) --editable '.[dev,report,postgres,s3,fast]'
 	@touch $@
 
 dev: $(VENV)/.dev

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +52,25 @@ class Targets:
 
     def take(self, rows: Ints | Mask) -> Targets:
         """Some of the targets."""
-        return Targets(**{name: column[rows] for name, column in vars(self).items()})
+        return Targets(**{name: _some(column, rows) for name, column in vars(self).items()})
 
     def __len__(self) -> int:
         return len(self.pair)
+
+
+def _some(column: npt.NDArray[Any], rows: Ints | Mask) -> npt.NDArray[Any]:
+    """Some of a column; one that holds a single value everywhere goes on holding it once."""
+    if len(column) and column.strides == (0,):
+        return np.broadcast_to(column[0], int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows))
+    return column[rows]
+
+
+def _once(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same column, held as one value where nothing is known of any target."""
+    if not len(column):
+        return column
+    absent = np.isnan(column).all() if column.dtype.kind == "f" else (column == -1).all()
+    return np.broadcast_to(column[0], len(column)) if absent else column
 
 
 @dataclass(frozen=True)
@@ -116,7 +132,7 @@ def _assembled(
     texts = {name: together([found, scored], name) for name in TEXT}
     kinds = together([_renamed(found, "kind_before"), _renamed(found, "kind_after")], "kind")
     year = np.concatenate([found.number("year", np.int32), scored.number("year", np.int32)])
-    group, groups = _groups(texts)
+    group, groups = _groups({name: texts.pop(name) for name in GROUP})
     pair, limit = pack(
         [
             *((texts[name].codes, len(texts[name].values) + 1) for name in ("query_id", "scenario")),
@@ -152,11 +168,11 @@ def _assembled(
         before=found.number("before", np.float64),
         after=found.number("after", np.float64),
         positive=positive,
-        position=found.number("label_position", np.int16),
-        mass_before=found.number("mass_before", np.float64),
-        mass_after=found.number("mass_after", np.float64),
-        kind_before=kinds.codes[:count],
-        kind_after=kinds.codes[count:],
+        position=_once(found.number("label_position", np.int16)),
+        mass_before=_once(found.number("mass_before", np.float64)),
+        mass_after=_once(found.number("mass_after", np.float64)),
+        kind_before=_once(kinds.codes[:count]),
+        kind_after=_once(kinds.codes[count:]),
     )
     admitted = np.array([each.rule is None for each in judgements] or [False])
     return Predictions(

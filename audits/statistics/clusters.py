@@ -5,7 +5,6 @@ Source: STATISTICS transport rows 7, 23 and 27.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
@@ -60,9 +59,13 @@ def squared_error(cohort: Cohort, vector: Vector) -> Fraction | None:
         return None
     rows, groups = cohort.rows, cohort.clusters
     whole = exact.total(vector.numerators)
-    # many clusters are alike, and big integers are slow: each kind is squared once
-    alike = Counter(zip(cohort.sums(vector.numerators).tolist(), cohort.sizes.tolist(), strict=True))
-    squares = sum(count * (rows * value - size * whole) ** 2 for (value, size), count in alike.items())
+    sums, sizes = cohort.sums(vector.numerators), cohort.sizes
+    # (n s_c - n_c S)^2, multiplied out so that no cluster needs an integer of its own
+    squares = (
+        rows**2 * exact.dot(sums, sums)
+        - 2 * rows * whole * exact.dot(sums, sizes)
+        + whole**2 * exact.dot(sizes, sizes)
+    )
     return Fraction(groups * squares, (groups - 1) * rows**4 * vector.denominator**2)
 
 
@@ -74,9 +77,9 @@ def cr1(cohort: Cohort, vector: Vector) -> float | None:
 
 def _squared_row_error(vector: Vector) -> Fraction:
     """SD^2 / n with ddof 1, exactly; at least two rows."""
-    values, rows = vector.numerators.tolist(), len(vector)
-    whole = sum(values)
-    spread = rows * sum(v * v for v in values) - whole * whole
+    values, rows = vector.numerators, len(vector)
+    whole = exact.total(values)
+    spread = rows * exact.dot(values, values) - whole * whole
     return Fraction(spread, rows * (rows - 1) * rows * vector.denominator**2)
 
 

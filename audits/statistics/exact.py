@@ -66,6 +66,19 @@ def total(x: Integers) -> int:
     return int(x.sum())
 
 
+def dot(a: Integers, b: Integers) -> int:
+    """The sum of a * b over all elements as a Python integer."""
+    if bound(a) * bound(b) * len(a) < _INT64:
+        return int(np.dot(a, b))
+    width = (62 - len(a).bit_length()) // 2  # so that digits times digits add up below 2^63
+    first, second = limbs(a, width), limbs(b, width)
+    return sum(
+        int(np.dot(x, y)) << width * (i + j)
+        for i, x in enumerate(first.parts)
+        for j, y in enumerate(second.parts)
+    )
+
+
 def run_sums(x: Integers, starts: npt.NDArray[np.int64]) -> Integers:
     """Sums over the runs of `x` that begin at `starts` (ascending; no run is empty)."""
     if not len(starts):

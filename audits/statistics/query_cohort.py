@@ -67,10 +67,23 @@ def _classes(columns: list[exact.Integers]) -> tuple[npt.NDArray[np.uint16], Int
     number = np.zeros(len(columns[0]), dtype=np.int64)
     first = np.zeros(1, dtype=np.int64)
     for column in columns:
-        values, value = np.unique(column, return_inverse=True)
-        _, first, number = np.unique(
-            number * len(values) + value.reshape(-1), return_index=True, return_inverse=True
-        )
-        if len(first) > MOST_CLASSES:
-            break
-    return number.reshape(-1).astype(np.uint16), first
+        value, values = _numbered(column)
+        number, many = _numbered(number * values + value)
+        if many > MOST_CLASSES:
+            return number.astype(np.uint16), np.arange(many)
+    _, first = np.unique(number, return_index=True)
+    return number.astype(np.uint16), first
+
+
+def _numbered(x: exact.Integers) -> tuple[Ints, int]:
+    """The distinct values numbered upwards: the number of each element, and how many there are."""
+    low = int(x.min())
+    reach = int(x.max()) - low + 1
+    if reach > len(x):
+        values, number = np.unique(x, return_inverse=True)
+        return number.reshape(-1), len(values)
+    shifted = (x - low).astype(np.int64)
+    present = np.zeros(reach, dtype=np.bool_)
+    present[shifted] = True
+    numbers = np.cumsum(present) - 1
+    return numbers[shifted], int(numbers[-1]) + 1

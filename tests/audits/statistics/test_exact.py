@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -91,6 +92,12 @@ class TestTheory:
         found = exact.divide(column([n for n, _ in pairs]), column([d for _, d in pairs]), 3 << 40)
         want = [n / (d * (3 << 40)) for n, d in pairs]
         assert found.values.tolist() == want
+
+    @pytest.mark.parametrize("size", [1, 40, 62, 63, 70, 140])
+    def test_dot_products_of_any_size(self, size: int) -> None:
+        draw = random.Random(size)
+        a, b = ([draw.randrange(-(1 << size), 1 << size) for _ in range(300)] for _ in range(2))
+        assert exact.dot(column(a), column(b)) == sum(x * y for x, y in zip(a, b, strict=True))
 
 
 class TestItself:
