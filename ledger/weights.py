@@ -20,6 +20,7 @@ MAX_HEADER = 100 * 1000 * 1000  # the bound of the safetensors format itself
 MAX_TENSORS = 1_000_000
 MAX_TEXT = 64 * 1024 * 1024
 MAGIC = b"GGUF"
+LFS = b"version "  # how a pointer begins, https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 # ggml/include/ggml.h, enum ggml_type
 GGML = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1", 10: "Q2_K",
@@ -56,6 +57,10 @@ def read(path: Path) -> Weights | None:
 
 def _safetensors(file: BinaryIO, where: str) -> Weights:
     start = file.read(8)
+    if start == LFS:
+        raise MalformedError(
+            "a pointer of Git LFS instead of the weights", where=where, next_step="fetch them: git lfs pull"
+        )
     size = int.from_bytes(start, "little") if len(start) == 8 else -1
     if not 0 <= size <= MAX_HEADER:
         raise MalformedError("not a safetensors file", where=where, expected="a header length", got=size)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import struct
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from blake3 import blake3
@@ -136,6 +138,45 @@ def test_hostile_headers_are_refused(tmp_path: Path, name: str, data: bytes) -> 
     (tmp_path / name).write_bytes(data)
     with pytest.raises(LedgerError):
         weights.read(tmp_path / name)
+
+
+def test_a_pointer_instead_of_weights_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 5\n")
+    with pytest.raises(MalformedError, match="git lfs pull"):
+        weights.read(path)
+
+
+def test_no_weights_are_loaded_for_a_header(model: Path) -> None:
+    class Counting(io.BytesIO):
+        taken = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            data = super().read(size)
+            self.taken += len(data)
+            return data
+
+    for name, behind in (("a.safetensors", 64), ("part/b.gguf", 32)):
+        data = (model / name).read_bytes()
+        large = Counting(data + b"\0" * (1 << 20))
+        opened = mock.patch.object(Path, "open", return_value=large)
+        with opened:
+            assert weights.read(model / name) is not None
+        assert large.taken == len(data) - behind
+
+
+def test_what_was_followed_and_left_out_is_told(model: Path, tmp_path: Path) -> None:
+    assert model_checkpoint.digest(model).of == "folder"
+    assert model_checkpoint.digest(model / "config.json").of == "file"
+    found = model_checkpoint.digest(model, leave_out=lambda name: name == "part")
+    assert (found.ignored, [file.name for file in found.files]) == (
+        ("part",), ["a.safetensors", "config.json"],
+    )  # fmt: skip
+    (tmp_path / "blob").write_bytes(b"weights")
+    for target, far in ((tmp_path / "blob", "files"), (tmp_path / "elsewhere", "folders")):
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        (model / f"link-{far}").symlink_to(target)
+        assert model_checkpoint.digest(model, follow=True).symlinks == far
 
 
 def test_a_hosted_model_is_a_claim() -> None:
