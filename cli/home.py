@@ -86,14 +86,18 @@ def init(
 
 def status(as_json: JsonOption = False) -> None:
     """Show the home at a glance: head, pin, entries, channels, refused sides, last audit."""
+    from ledger import home as homes
     from ledger import status as statuses
 
-    found = statuses.status(state.find_home())
+    home = state.find_home()
+    found = statuses.status(home)
     last = found.last_audit
     if as_json:
         render.emit_json(
             {
                 "home": str(found.home),
+                "catalog": home.catalog_url,
+                "objects": home.objects_url,
                 "origin": found.origin,
                 "key_id": found.key_id,
                 "size": found.size,
@@ -119,10 +123,15 @@ def status(as_json: JsonOption = False) -> None:
         )
     else:
         refused = _refused(found)
+        places = (
+            ("catalog", home.catalog_url, homes.CATALOG_URL),
+            ("objects", home.objects_url, homes.OBJECTS_URL),
+        )
         revoked = f" ({found.revoked:,} revoked)" if found.revoked else ""
         render.pairs(
             [
                 ("home", found.home),
+                *((name, url) for name, url, usual in places if url != usual),
                 ("origin", found.origin),
                 ("head", f"size {found.size:,}, {render.short(found.root)}, {found.time}"),
                 ("pin", "none on this machine" if found.pinned is None else f"size {found.pinned:,}"),

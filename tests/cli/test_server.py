@@ -20,7 +20,13 @@ from tests.postgres import Cluster
 
 ROOT = Path(__file__).parents[2]
 PAIR = ("audit", "transport", "--ref", "direct", "--alt", "generated", "--resamples", "200")
-PLAN = 'name = "main"\naudit = "transport"\nref = "direct"\nalt = "generated"\nestimands = ["interaction"]\nresamples = 100\n'
+PLAN = """name = "main"
+audit = "transport"
+ref = "direct"
+alt = "generated"
+estimands = ["interaction"]
+resamples = 100
+"""
 
 
 @pytest.fixture
