@@ -18,6 +18,7 @@ from typing import Annotated, TextIO
 import typer
 
 from cli import render, state
+from cli.commands import Root
 from contracts.errors import LedgerError, StorageError, UsageError
 
 PACKAGES = ("ledger", "contracts", "audits", "migrations")
@@ -28,6 +29,7 @@ UNWRITABLE = frozenset({errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno
 
 app = typer.Typer(
     name="ledger",
+    cls=Root,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
@@ -158,8 +160,6 @@ def run() -> None:
     """The console script."""
     import gc
 
-    from cli import commands
-
     # One command is one short process: looking for cycles among a million rows' worth of imports and
     # arrays costs a tenth of its time and frees nothing that the end of the process does not.
     gc.disable()
@@ -170,7 +170,6 @@ def run() -> None:
     except LedgerError as error:
         report(error, as_json="--json" in sys.argv)
         sys.exit(error.exit_code)
-    commands.register(app)
     code = dispatch(sys.argv[1:])
     try:
         sys.stdout.flush()

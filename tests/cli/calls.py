@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 from dataclasses import dataclass
-from functools import cache
 
-from cli import commands, main
+from cli import main
 
 
 @dataclass(frozen=True)
@@ -19,15 +18,8 @@ class Called:
     err: str
 
 
-@cache
-def _register() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
-
-
 def called(*words: str) -> Called:
     """One command line and what came of it."""
-    _register()
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main.dispatch(list(words))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli import commands, main
+from cli import main
 from ledger import envelope
 from ledger.index import Index
 from tests.audits.cohorts import Ledger, Row, gains, new_ledger, noisy, rows
@@ -45,12 +45,6 @@ class Command:
         code = main.dispatch(list(words))
         printed = self.capsys.readouterr()
         return Answer(code, printed.out, printed.err)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
 
 
 @pytest.fixture

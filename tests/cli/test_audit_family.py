@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli import commands, main
+from cli import main
 from tests.audits import test_bridge, test_contrast, test_face
 from tests.audits.cohorts import Ledger, Row
 from tests.audits.family import cube_rows, cube_specs, family, side
@@ -77,12 +77,6 @@ class Command:
         code = main.dispatch(list(words))
         printed = self.capsys.readouterr()
         return Answer(code, printed.out, printed.err)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
 
 
 @pytest.fixture

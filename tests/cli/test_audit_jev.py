@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli import commands, main
+from cli import main
 from tests.audits.cohorts import Ledger, new_ledger
 from tests.audits.predictions import Pair, pair, study, write
 
@@ -50,12 +50,6 @@ class Command:
 
     def ingest(self, pairs: Sequence[Pair | str], name: str = "pairs.jsonl", *more: str) -> Answer:
         return self("ingest", str(write(self.ledger.folder / name, pairs)), *more)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli import commands, main
+from cli import main
 from tests.audits.cohorts import Ledger, gains, new_ledger, rows
 
 FEW = ("--resamples", "200")
@@ -70,12 +70,6 @@ class Command:
 
     def audit(self, *words: str) -> Answer:
         return self("audit", *words, *FEW)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
 
 
 @pytest.fixture

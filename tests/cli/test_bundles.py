@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import commands, main
+from cli import main
 from ledger.vkey import VerifierKey
 from tests.audits.cohorts import Ledger, new_ledger, noisy, rows
 
@@ -17,8 +17,6 @@ Call = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-    if not main.app.registered_commands:
-        commands.register(main.app)
     monkeypatch.setenv("NO_COLOR", "1")
     made = new_ledger(tmp_path)
     monkeypatch.setenv("LEDGER_HOME", str(made.home.path))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cli import commands, main
+from cli import main
 from tests.audits.cohorts import Ledger, new_ledger, noisy, rows
 
 Call = Callable[..., tuple[int, str, str]]
@@ -18,8 +18,6 @@ PAIR = ("audit", "transport", "--ref", "direct", "--alt", "generated", "--resamp
 
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
-    if not main.app.registered_commands:
-        commands.register(main.app)
     monkeypatch.setenv("NO_COLOR", "1")
     made = new_ledger(tmp_path)
     monkeypatch.setenv("LEDGER_HOME", str(made.home.path))

@@ -8,14 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import commands, main, render
+from cli import main, render
 from tests.audits.cohorts import Ledger, new_ledger, noisy, rows
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from audits.points import pair_points
-from cli import commands, main, report_page, text_plot
+from cli import main, report_page, text_plot
 from cli.report_tables import cell
 from contracts.errors import TamperError, UsageError
 from ledger.ingest import ingest
@@ -73,14 +73,8 @@ def hostile_faces() -> dict[tuple[str, int], Any]:
     return faces | {(name, 0): gains(0.5, -0.5, target="A") for name in HOSTILE}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
-
-
 @pytest.fixture(scope="module")
-def study(_registered: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     config = tmp_path_factory.mktemp("report-config")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(config))

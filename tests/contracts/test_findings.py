@@ -268,7 +268,7 @@ class TestModels:
             assert len(failures(Positive, FRAME)) == 2
 
     def test_the_environment(self, tmp_path: Path) -> None:
-        script = tmp_path / "switched_off.py"  # a file, since pyspark takes a program without one for doctests
+        script = tmp_path / "switched_off.py"  # since pyspark takes a program without a file for doctests
         script.write_text(
             "from tests.contracts.test_findings import FRAME, Positive, failures\n"
             "print(len(failures(Positive, FRAME)))\n"

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cli import commands, main
+from cli import main
 from ledger.index import Index
 from ledger.receipt import RefusedCallError
 from ledger.segment_reader import SegmentReader
@@ -41,12 +41,6 @@ class Command:
 
     def ingest(self, pairs: Sequence[Pair | str], *more: str) -> Answer:
         return self("ingest", str(write(self.ledger.folder / "pairs.jsonl", pairs)), *more)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered() -> None:
-    if not main.app.registered_commands:
-        commands.register(main.app)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from typer.main import get_command
 
 from cli import commands, main
@@ -42,10 +42,7 @@ def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 
 def application() -> object:
-    app = typer.Typer()
-    app.callback()(main.options)
-    commands.register(app)
-    return get_command(app)
+    return get_command(main.app)
 
 
 def test_nothing_stands_beside_the_rooms_that_a_newcomer_would_wonder_about() -> None:
@@ -105,3 +102,14 @@ def test_every_decision_is_listed() -> None:
         re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8"))
     )
     assert listed == {path.name for path in folder.glob("[0-9]*.md")}
+
+
+def test_the_first_help_page_names_every_command_and_loads_none() -> None:
+    script = "import sys; sys.argv[1:] = ['--help']; from cli import main; main.dispatch(['--help'])\n"
+    script += "print(sorted(n for n in sys.modules if n.startswith('cli.') or n == 'rich'))"
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    page, loaded = ran.stdout.rsplit("\n[", 1)
+    assert loaded == "'cli.commands', 'cli.main', 'cli.render', 'cli.state']\n"
+    assert all(len(line) <= 80 for line in page.splitlines())
+    for name in commands.COMMANDS:
+        assert re.search(rf"^│ {name} +\S.*│$", page, re.MULTILINE), name
