@@ -1,0 +1,129 @@
+"""Engines in one process and in a pool: the same results in the same order, and what becomes of failures."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.errors import ContractError, LedgerError, StorageError, TamperError, UsageError
+from ledger import engines, range_tasks, segments
+from ledger.engine_pool import PAYS, Pool
+from ledger.engines import INLINE, Inline, engine, share
+from tests.ledger import engine_cases as cases
+from tests.ledger import kernels
+from tests.ledger.homes import Place
+
+EXPECTED = [number for task in kernels.TASKS for number in range(task.start, task.stop)]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    made = Pool(2, always=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Segments of at most 150 entries, so that calls are cut inside trajectories."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(segments, "SEGMENT_ROWS", 150)
+    return cases.filled(tmp_path)
+
+
+class TestChoice:
+    def test_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engines, "cores", lambda: 4)
+        assert engine("inline") is engine(None, 1) is engine("pool", 1) is INLINE
+        assert [type(engine(*given)) for given in ((None, None), ("pool", None), (None, 3))] == [Pool] * 3
+        monkeypatch.setattr(engines, "cores", lambda: 1)
+        assert engine() is INLINE
+
+    @pytest.mark.parametrize(
+        "given", [("dask", None), ("pool:3", None), ("inline", 2), ("spark:local[2]", 2)]
+    )
+    def test_refused(self, given: tuple[str, int | None]) -> None:
+        with pytest.raises(UsageError):
+            engine(*given)
+
+    def test_work_is_cut_where_it_pays(self) -> None:
+        assert share(0, 8) == share(1, 8) == 1
+        assert share(engines.TASK_ENTRIES * 3, 8) == 3
+        assert share(10**11, 8) == 8 * engines.TASKS_PER_WORKER
+        assert INLINE.pieces(10**9) == 1
+        by_itself, asked = Pool(2), Pool(2, always=True)
+        assert (by_itself.pieces(PAYS - 1), by_itself.pieces(PAYS)) == (1, 2)
+        assert asked.pieces(1) == 2
+
+
+class TestPool:
+    def test_results_come_in_the_order_of_tasks_from_other_processes(self, pool: Pool) -> None:
+        found = list(pool.map(kernels.numbers, kernels.TASKS))
+        assert [number for number, _ in found] == EXPECTED
+        assert found == [(n, p) for n, p in found if p != os.getpid()]
+        assert [n for n, _ in Inline().map(kernels.numbers, kernels.TASKS)] == EXPECTED
+
+    def test_one_task_is_done_here(self, pool: Pool) -> None:
+        assert {process for _, process in pool.map(kernels.numbers, [kernels.Count(0, 9)])} == {os.getpid()}
+        assert list(pool.map(kernels.numbers, [])) == []
+
+    def test_an_error_of_ours_comes_back_as_itself(self) -> None:
+        made = Pool(2, always=True)
+        with pytest.raises(TamperError) as caught:
+            list(made.map(kernels.Failing(7, cases.TAMPERED), kernels.TASKS))
+        assert caught.value.as_dict() == cases.TAMPERED.as_dict()
+        assert (caught.value.kind, caught.value.exit_code, str(caught.value)) == (
+            "data", 4, str(cases.TAMPERED),
+        )  # fmt: skip
+
+    def test_a_worker_that_dies_is_replaced_once(self, tmp_path: Path) -> None:
+        made = Pool(2, always=True)
+        assert list(made.map(kernels.Dying(7, tmp_path / "mark"), kernels.TASKS)) == EXPECTED
+        assert (tmp_path / "mark").exists()
+        with pytest.raises(StorageError, match="ended before its work was done") as caught:
+            list(made.map(kernels.Dying(7), kernels.TASKS))
+        assert caught.value.code == "engine-task"
+        assert (caught.value.where or "").startswith("numbers ")
+        made.close()
+
+    def test_nobody_goes_on_when_nobody_takes_results(self) -> None:
+        before = {child.pid for child in multiprocessing.active_children()}
+        results = Pool(2, always=True).map(kernels.numbers, kernels.TASKS)
+        next(results)
+        results.close()  # type: ignore[attr-defined]
+        for _ in range(200):
+            if {child.pid for child in multiprocessing.active_children()} <= before:
+                return
+            time.sleep(0.05)
+        raise AssertionError("a worker is still there")
+
+    def test_audits_and_verification_are_the_same(
+        self, pool: Pool, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = cases.audited(place, INLINE)
+        assert cases.audited(place, pool) == expected
+        monkeypatch.setattr(range_tasks, "RANGE_ENTRIES", 60)
+        assert cases.audited(place, INLINE) == expected
+        assert cases.verified(place, pool) == cases.verified(place, INLINE) == ((), (), 0)
+        cases.damaged(place)
+        found = cases.verified(place, INLINE)
+        assert found[2] > 0
+        assert cases.verified(place, pool) == found
+        with pytest.raises(TamperError) as here:
+            cases.audited(place, INLINE)
+        with pytest.raises(TamperError) as there:
+            cases.audited(place, pool)
+        assert here.value.as_dict() == there.value.as_dict()
+
+
+@pytest.mark.parametrize("kind", [LedgerError, ContractError, StorageError])
+def test_errors_keep_their_parts_between_processes(kind: type[LedgerError]) -> None:
+    error = kind("what", code="some", expected=3, got=4, where="there", next_step="go on")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.as_dict(), again.args) == (kind, error.as_dict(), error.args)
