@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +25,7 @@ from ledger.object_names import ADDRESSED, PUBLISHED, digest_in
 
 CHUNK = 1 << 20
 STAGING = "staging"
+AHEAD = 16  # short objects asked for at once
 
 
 def file_digest(path: Path, algorithm: str) -> str:
@@ -101,6 +105,14 @@ class Objects(ABC):
             raise MalformedError("object too long", expected=f"at most {limit} bytes", where=self.where(name))
         return data
 
+    def read_each(self, names: Iterable[str], limit: int) -> Iterator[Callable[[], bytes]]:
+        """Short objects in order, each as a call that reads it or raises as `read` does.
+
+        Far ones are asked for some ahead, since a request waits far longer than it takes.
+        """
+        calls = (partial(self.read, name, limit=limit) for name in names)
+        return _ahead(calls) if self.far else calls
+
     def read_checked(self, name: str, *, limit: int | None = None) -> bytes:
         """The bytes of a content-addressed object, which must have the digest in its name."""
         data = self.read(name, limit=limit)
@@ -166,6 +178,18 @@ class Store(Objects):
     @abstractmethod
     def modified(self, name: str) -> float:
         """When an object was put, in seconds since 1970 by the clock of the place it stands in."""
+
+
+def _ahead(calls: Iterable[Callable[[], bytes]]) -> Iterator[Callable[[], bytes]]:
+    """The same calls, already under way when their turn comes."""
+    with ThreadPoolExecutor(AHEAD) as pool:
+        begun: deque[Future[bytes]] = deque()
+        for call in calls:
+            begun.append(pool.submit(call))
+            if len(begun) >= AHEAD:
+                yield begun.popleft().result
+        while begun:
+            yield begun.popleft().result
 
 
 def named(name: str, wanted: str, found: str) -> None:

@@ -128,9 +128,9 @@ def _heads(
     found: dict[int, tuple[TreeHead, bytes]] = {}
     left_out = []
     names = [publish.CHECKPOINT, *objects.list(HEADS)]
-    for name in names:
+    for name, read in zip(names, objects.read_each(names, 1 << 18), strict=True):
         try:
-            note = objects.read(name, limit=1 << 18)
+            note = read()
             head = keys.verify(note)
         except VerificationError:
             left_out.append(name)

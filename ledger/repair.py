@@ -6,6 +6,7 @@ evidence is for `verify` to name, and `rebuild` makes a catalog from the publish
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.errors import StorageError, TamperError, VerificationError
+from contracts.errors import MalformedError, StorageError, TamperError, VerificationError
 from ledger import catalog, durable, heads, lock, log, pin, publish, seal
 from ledger.catalog_file import journal, open_readonly
 from ledger.events import digests_in
@@ -23,6 +24,7 @@ from ledger.index import Index
 from ledger.keys import PublicKey
 from ledger.object_names import digest_in
 from ledger.pin import Pin
+from ledger.verify_log import MAX_FILE
 
 GRACE = 3600.0
 
@@ -103,10 +105,14 @@ def _publish(home: Home, index: Index, checked: CheckedHead, head: Pin) -> Itera
         raise
     except VerificationError as error:
         yield Action(f"published again: it was damaged ({error.what})", publish.CHECKPOINT)
-    for name, data in publish.files(index, head):
+    files, ahead = itertools.tee(publish.files(index, head))
+    stored = objects.read_each((name for name, _ in ahead), MAX_FILE)
+    for (name, data), read in zip(files, stored, strict=True):
         try:
-            if objects.read(name) == data:
+            if read() == data:
                 continue
+        except MalformedError:
+            pass  # longer than any file of the log: it is written over
         except StorageError as error:
             if error.code != "missing-object":
                 objects.remove(name)

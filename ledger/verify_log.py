@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from contracts.errors import LedgerError, MalformedError
+from contracts.errors import LedgerError, MalformedError, StorageError
 from ledger.head_keys import HeadKeys
 from ledger.index import Index
 from ledger.notes import TreeHead
@@ -58,17 +59,16 @@ def check_published(
         _blame(found, objects, log, head)
         return  # every file would differ from the catalog: the one difference is told
     size = head.size if head is not None else 0
-    for signed, note in notes.items():
-        _check(found, objects, head_name(signed), note.__eq__, "signature", required=signed <= size)
+    signed_heads = objects.read_each(map(head_name, notes), MAX_FILE)
+    for (signed, note), read in zip(notes.items(), signed_heads, strict=True):
+        _check(found, head_name(signed), read, note.__eq__, "signature", required=signed <= size)
     for name in sorted(set(objects.list("log/heads")) - {head_name(signed) for signed in notes}):
         _other_head(found, objects, name, log)
-    names: set[str] = set()
-    for tile in [*tiles(size), *tiles(log.size, size)]:
-        name = f"log/{tile.path}"
-        names.add(name)
-        _check(found, objects, name, _right(tile, log), "tree", required=_within(tile, size))
+    named = {f"log/{tile.path}": tile for tile in [*tiles(size), *tiles(log.size, size)]}
+    for (name, tile), read in zip(named.items(), objects.read_each(named, MAX_FILE), strict=True):
+        _check(found, name, read, _right(tile, log), "tree", required=_within(tile, size))
         progress(tile.stop if tile.level is None else log.size)
-    _other_tiles(found, objects, log, names)
+    _other_tiles(found, objects, log, named)
     if head is not None and size < log.size:
         found.notices.append(f"{log.size - size} signed events are not published yet; {REPAIR}")
 
@@ -146,19 +146,30 @@ def _other_head(found: Problems, objects: Objects, name: str, log: Log) -> None:
 
 
 def _check(
-    found: Problems, objects: Objects, name: str, right: Callable[[bytes], bool], kind: str, *, required: bool
+    found: Problems,
+    name: str,
+    read: Callable[[], bytes],
+    right: Callable[[bytes], bool],
+    kind: str,
+    *,
+    required: bool,
 ) -> None:
     """One published file; its absence is a problem only where it is required."""
     where = f"{OBJECTS}/{name}"
     with found.guard("data", where):
-        if objects.exists(name):
-            if not right(objects.read(name, limit=MAX_FILE)):
+        try:
+            data = read()
+        except StorageError as error:
+            if error.code != "missing-object":
+                raise
+            if required:
+                found.add("data", where, f"the file is missing; {REPAIR}")
+        else:
+            if not right(data):
                 found.add(kind, where, f"the file is not what the signed log holds; {REPAIR}")
-        elif required:
-            found.add("data", where, f"the file is missing; {REPAIR}")
 
 
-def _other_tiles(found: Problems, objects: Store, log: Log, names: set[str]) -> None:
+def _other_tiles(found: Problems, objects: Store, log: Log, names: Collection[str]) -> None:
     """Files of the tree beyond those of the newest head: partial ones of older heads must hold true too."""
     for name in objects.list("log/tile"):
         if name in names:
@@ -170,4 +181,5 @@ def _other_tiles(found: Problems, objects: Store, log: Log, names: set[str]) -> 
         if tile is None or not _within(tile, log.size):
             found.notices.append(f"{OBJECTS}/{name} is not a file of this log")
         else:
-            _check(found, objects, name, _right(tile, log), "tree", required=False)
+            read = partial(objects.read, name, limit=MAX_FILE)
+            _check(found, name, read, _right(tile, log), "tree", required=False)
