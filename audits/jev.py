@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from audits import limits
 from audits.design import SEED
@@ -26,6 +26,9 @@ from contracts.channel import Channel
 from contracts.errors import CannotAnswerError
 from ledger.snapshot import UNDECLARED, Level, Predictions, PredictionScope, Snapshot
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 SCHEMA = "ledger.audit.jev.v1"
 # Below the first a percentile interval carries no verdict; below the second it is known to be too short.
 FEWEST, FEW = 10, 20
@@ -33,9 +36,15 @@ FEWEST, FEW = 10, 20
 
 @dataclass(frozen=True)
 class JevResult:
-    """The result of the audit; `audit` is the record's content."""
+    """The result of the audit.
+
+    `audit` is the record's content, `judged` what the pairs of each series and year show, with the exact
+    values per query that the estimates summarise; `queries` are the ids their codes stand for.
+    """
 
     audit: AuditResult
+    judged: tuple[Judged, ...]
+    queries: pa.Array
 
     @property
     def result(self) -> Mapping[str, Any]:
@@ -54,6 +63,39 @@ class JevResult:
         from audits.jev_sentence import sentence
 
         return sentence(self.result)
+
+    def to_arrow(self) -> pa.Table:
+        """One row per query of each series: series, year, query_id, then every outcome.
+
+        A value is the query's mean over targets, variants and scenarios, rounded once to float64; an outcome
+        that a series does not have is null. Sorted by series, year and query (UTF-8 bytes).
+        """
+        import pyarrow as pa
+
+        names = dict.fromkeys(name for each in self.judged for name in each.vectors)
+        outcomes = {name: pa.float64() for name in names}
+        keys = {"series": pa.string(), "year": pa.int32(), "query_id": pa.string()}
+        tables = [pa.schema(keys | outcomes).empty_table()]
+        for each in self.judged:
+            count = len(each.queries)
+            columns = {
+                "series": pa.array([each.series.label] * count, pa.string()),
+                "year": pa.array([each.part.year] * count, pa.int32()),
+                "query_id": self.queries.take(pa.array(each.queries)),
+            }
+            for name in names:
+                vector = each.vectors.get(name)
+                columns[name] = pa.nulls(count, pa.float64()) if vector is None else pa.array(vector.floats())
+            tables.append(pa.table(columns))
+        return pa.concat_tables(tables)
+
+    def _repr_html_(self) -> str:
+        """A notebook's view: what came in, the sentence, and every estimate."""
+        from audits.results import notebook_view
+
+        flow = self.result["flow"]
+        came = f"{flow['complete']:,} of {flow['pairs']:,} pairs complete, {flow['queries']:,} queries"
+        return notebook_view(self.audit.audit, came, self.sentence, self.estimates)
 
 
 def jev(
@@ -89,7 +131,7 @@ def jev(
     )
     order = None if label_order is None else tuple(label_order)
     design = JevDesign(scope, threshold, order, pair, resamples, seed)
-    return JevResult(run(snapshot, design, progress=progress))
+    return _run(snapshot, design, progress)
 
 
 def _channel(name: str, snapshot: Snapshot) -> str:
@@ -113,14 +155,19 @@ def _ordered(values: Sequence[str | None] | None) -> tuple[str | None, ...] | No
 
 def run(snapshot: Snapshot, design: JevDesign, *, progress: Progress | None = None) -> AuditResult:
     """Run a design, new or read back from a record."""
+    return _run(snapshot, design, progress).audit
+
+
+def _run(snapshot: Snapshot, design: JevDesign, progress: Progress | None) -> JevResult:
     found = snapshot.predictions(design.scope)
     series = series_of(found.groups, snapshot.book)
     short = shortfall(found, series, snapshot.book)
     made: dict[str, Any] = {"estimates": {}, "tables": {}, "verdicts": {}}
-    said = list(JEV)
+    said, judged = list(JEV), list[Judged]()
     if short is None:
         try:
-            made, more = _answers(found, series, design, progress)
+            judged = _judged(found, series, design)
+            made, more = _answers(found, judged, design, progress, several=len(series) > 1)
             said += more
         except CannotAnswerError as error:
             short = error
@@ -131,7 +178,7 @@ def run(snapshot: Snapshot, design: JevDesign, *, progress: Progress | None = No
         **made,
         "limits": limits.as_json(said),
     }
-    return AuditResult(
+    audit = AuditResult(
         audit=AUDIT,
         schema=SCHEMA,
         result=result,
@@ -140,12 +187,11 @@ def run(snapshot: Snapshot, design: JevDesign, *, progress: Progress | None = No
         channels=_channels(snapshot, found),
         shortfall=short,
     )
+    return JevResult(audit, tuple(judged), found.queries)
 
 
-def _answers(
-    found: Predictions, series: Sequence[Series], design: JevDesign, progress: Progress | None
-) -> tuple[dict[str, Any], list[limits.Limit]]:
-    """Estimates, tables and verdicts, and the limits that come with them."""
+def _judged(found: Predictions, series: Sequence[Series], design: JevDesign) -> list[Judged]:
+    """What every series shows in every year."""
     several = len(series) > 1
     judged = [
         judge(each, part, f"{part.year}/{each.label}" if several else str(part.year), design.threshold)
@@ -154,6 +200,18 @@ def _answers(
         for part in years_of(found, each, design.label_order)
     ]
     _require_scenarios(judged, design)
+    return judged
+
+
+def _answers(
+    found: Predictions,
+    judged: Sequence[Judged],
+    design: JevDesign,
+    progress: Progress | None,
+    *,
+    several: bool,
+) -> tuple[dict[str, Any], list[limits.Limit]]:
+    """Estimates, tables and verdicts, and the limits that come with them."""
     numbers, skipped = estimates(judged, seed=design.seed, resamples=design.resamples, progress=progress)
     shown = tables(judged, found, design.label_order, several=several)
     verdicts: dict[str, Any] = {

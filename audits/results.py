@@ -77,14 +77,21 @@ class Audited:
     def _repr_html_(self) -> str:
         """A notebook's view: what came in, the sentence, and every estimate."""
         flow = self.result["flow"]
-        rows = "".join(_row(name, fields) for name, fields in self.estimates.items())
-        head = "".join(f"<th>{text}</th>" for text in ("estimate", "value", "95 %", "verdict"))
-        return (
-            f"<div><p><b>{escape(self.audit.audit)}</b>: {flow['complete']:,} of {flow['transitions']:,} "
-            f"transitions complete, {flow['trajectories']:,} trajectories</p>"
-            f"<p>{escape(self.sentence)}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        came = (
+            f"{flow['complete']:,} of {flow['transitions']:,} transitions complete, "
+            f"{flow['trajectories']:,} trajectories"
         )
+        return notebook_view(self.audit.audit, came, self.sentence, self.estimates)
+
+
+def notebook_view(audit: str, came: str, sentence: str, estimates: Mapping[str, Any]) -> str:
+    """An audit as a notebook shows it: what came in, the verdict, and a table of the estimates."""
+    rows = "".join(_row(name, fields) for name, fields in estimates.items())
+    head = "".join(f"<th>{text}</th>" for text in ("estimate", "value", "95 %", "verdict"))
+    return (
+        f"<div><p><b>{escape(audit)}</b>: {escape(came)}</p><p>{escape(sentence)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _row(name: str, fields: Mapping[str, Any]) -> str:

@@ -132,7 +132,13 @@ class PredictionsCall:
             sources=self.sources,
             ignored=tuple(dict.fromkeys(name for f in self.predictions.files for name in f.ignored)),
             missing_digests={"channel": tuple(bare)} if bare else {},
+            next_step=f"ledger audit jev{'' if self._bound() else ' --require declared'}",
         )
+
+    def _bound(self) -> bool:
+        """Whether every pair names its channel, and every probability its request."""
+        labels = (self.predictions.text["channel"], self.predictions.request_hash)
+        return all(bool(each.present.all()) for each in labels)
 
     def _rows_without(self, labels: Labels) -> Iterator[int]:
         """For each file, how many of its pairs have no label."""

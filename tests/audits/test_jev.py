@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -171,6 +172,47 @@ def test_the_audit_is_a_function_with_a_frozen_result(ledger: Ledger) -> None:
     assert jev(snapshot, ["undeclared"], resamples=200).audit.shortfall is not None
     with pytest.raises(UsageError):
         jev(snapshot, ["nobody"])
+
+
+def test_arrow_has_a_row_per_query_with_the_values_behind_the_estimates(ledger: Ledger) -> None:
+    take_in(
+        ledger, [*study(flips=2, mode="joint", **NAMED), *study(11, flips=1, mode="independent", **NAMED)]
+    )
+    found = jev(ledger.snapshot(), resamples=200)
+    table = found.to_arrow()
+    assert table.column_names[:4] == ["series", "year", "query_id", "strict_flip"]
+    rows, counts = table.to_pylist(), found.result["tables"]["counts"]
+    assert len(rows) == sum(count["queries"] for count in counts.values())
+    assert rows == sorted(rows, key=lambda row: (row["series"], row["year"], row["query_id"]))
+    for prefix in counts:
+        mine = [row for row in rows if f"{row['year']}/{row['series']}" == prefix]
+        for name in ("strict_flip", "tie", "action_change", "binary_accuracy_difference"):
+            value = found.estimates[f"{prefix}.{name}"]["value"]
+            assert sum(row[name] for row in mine) / len(mine) == pytest.approx(value)
+
+
+def test_an_outcome_of_other_series_is_null_and_nothing_has_no_rows(ledger: Ledger) -> None:
+    added = {"after": {"p1": 0.5, "p2": 0.25, "p3": 0.25}, "mode": "joint", **NAMED}
+    expanded = [{**row, **added, "intervention": "candidates"} for row in study()]
+    take_in(ledger, [*study(intervention="questions", mode="joint", **NAMED), *expanded])
+    snapshot = ledger.snapshot()
+    rows = jev(snapshot, resamples=200).to_arrow().to_pylist()
+    assert {row["series"].split("/")[0]: row["strict_flip"] for row in rows} == {
+        "candidates": None, "questions": 0.0,
+    }  # fmt: skip
+    nothing = jev(snapshot, ["undeclared"], resamples=200)
+    assert nothing.to_arrow().num_rows == 0
+    assert ElementTree.fromstring(nothing._repr_html_()).find(".//tbody/tr") is None
+
+
+def test_a_notebook_shows_the_flow_the_sentence_and_every_estimate(ledger: Ledger) -> None:
+    take_in(ledger, study(flips=2, mode="joint", **NAMED))
+    found = jev(ledger.snapshot(), resamples=200)
+    page = ElementTree.fromstring(found._repr_html_())
+    assert [row[0].text for row in page.iterfind(".//tbody/tr")] == list(found.estimates)
+    text = "".join(page.itertext())
+    assert "36 of 36 pairs complete, 12 queries" in text
+    assert found.sentence in text
 
 
 def test_precision_alone_is_its_scope(ledger: Ledger) -> None:

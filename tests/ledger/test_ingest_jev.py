@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cli import main
+from ledger import segments as segments_module
 from ledger.index import Index
 from ledger.receipt import RefusedCallError
 from ledger.segment_reader import SegmentReader
@@ -292,3 +293,28 @@ def test_the_receipt_of_a_refused_call_counts_exactly(tmp_path: Path) -> None:
         take_in(ledger, bad)
     assert caught.value.receipt.findings.total == 120
     assert caught.value.receipt.admitted == 0
+
+
+@pytest.mark.parametrize(("bound", "wanted"), [(True, "ledger audit jev\n"), (False, "--require declared\n")])
+def test_the_receipt_names_the_audit_that_comes_next(command: Command, bound: bool, wanted: str) -> None:
+    named = {"channel": "direct", "acquisition_id": "main-1"} if bound else {}
+    pairs = study(3, bound=bound, **named)
+    assert "next:" not in command.ingest(pairs, "--dry-run").out
+    found = command.ingest(pairs)
+    assert found.code == 0, found
+    assert "next: ledger audit jev" in found.out
+    assert found.out.endswith(wanted)
+
+
+def test_targets_that_two_row_groups_share_are_whole(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 20 entries a query: groups of 7 and segments of 21 cut targets between their arms
+    monkeypatch.setattr(segments_module, "GROUP_ROWS", 7)
+    monkeypatch.setattr(segments_module, "SEGMENT_ROWS", 21)
+    assert command.ingest(study(9, flips=2, bound=False)).code == 0
+    cut = command("audit", "jev", "--require", "declared", "--no-record", "--json", "--resamples", "100")
+    assert cut.code == 0, cut
+    flips = json.loads(cut.out)["predicate"]["result"]["estimates"]["2019.strict_flip"]
+    assert flips["value"] == pytest.approx(2 / (9 * 3 * 2))
+    assert len(segments(command.ledger, "jev")) == -(-9 * 3 * 4 // 21)
