@@ -10,11 +10,13 @@ from contracts.errors import LedgerError
 
 def channels(incomplete: str) -> list[str]:
     """The names of registered channels that begin like this; none where there is no readable ledger."""
+    import os
     import sqlite3
 
     from cli import state
     from ledger.index import Index
 
+    os.environ.setdefault("PGCONNECT_TIMEOUT", "2")  # a server that is away
     try:
         with Index.open(state.find_home()) as index:
             names = index.channels().names

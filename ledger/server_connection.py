@@ -29,6 +29,7 @@ except ImportError as missing_driver:
     ) from missing_driver  # fmt: skip
 
 CONNECT_SECONDS = 10
+LOCK_SECONDS = 1.0
 _MAX_HOST = 40
 _SETTINGS = """
 SET search_path TO {schema}, pg_temp;
@@ -48,7 +49,7 @@ def program() -> str:
 
 
 def connect(place: Server, *, wait: float, readonly: bool) -> psycopg.Connection[tuple[Any, ...]]:
-    """An open session that commits each statement, waiting up to `wait` seconds for any lock."""
+    """An open session that commits each statement, waiting up to `wait` seconds (one at least) for a table."""
     options: dict[str, Any] = {"fallback_application_name": program()}
     if "connect_timeout" not in place.conninfo and "PGCONNECT_TIMEOUT" not in os.environ:
         options["connect_timeout"] = CONNECT_SECONDS
@@ -60,7 +61,7 @@ def connect(place: Server, *, wait: float, readonly: bool) -> psycopg.Connection
         made.execute(
             sql.SQL(_SETTINGS).format(
                 schema=sql.Identifier(place.schema),
-                wait=sql.Literal(f"{max(int(wait * 1000), 1)}ms"),
+                wait=sql.Literal(f"{int(max(wait, LOCK_SECONDS) * 1000)}ms"),
                 readonly=sql.Literal("on" if readonly else "off"),
             )
         )

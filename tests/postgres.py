@@ -23,6 +23,7 @@ from typing import Any
 
 OWNER = "keeper"
 ROLES = ("writer", "reader")
+LOCKED = "locked"  # a role that has to bring a password, once somebody made it
 SETTINGS = {
     "listen_addresses": "127.0.0.1", "fsync": "off", "full_page_writes": "off", "autovacuum": "off",
     "shared_buffers": "16MB", "max_connections": "60", "max_wal_senders": "0", "wal_level": "minimal",
@@ -143,6 +144,8 @@ def running() -> Iterator[Cluster]:
         )  # fmt: skip
         if made.returncode:
             raise NoServerError(f"initdb: {made.stderr.strip()[-300:]}")
+        rules = folder / "data" / "pg_hba.conf"
+        rules.write_text(f"host all {LOCKED} 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
         cluster.start()
         cluster.sql("postgres", *(f"CREATE ROLE {role} LOGIN" for role in ROLES))
         yield cluster

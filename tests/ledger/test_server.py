@@ -18,7 +18,6 @@ from ledger import home as homes
 from ledger.event_types import AcquisitionEvent
 from ledger.index import Index
 from ledger.rebuild import rebuild
-from ledger.server_connection import connect
 from ledger.verify import verify
 from tests.ledger.homes import SERVER, Place, by_hand, chosen, new_place, one_of_each, segment_event
 from tests.postgres import Cluster
@@ -255,6 +254,8 @@ def test_a_commit_is_on_disk_whatever_the_server_does_by_default(place: Place) -
         f"ALTER DATABASE {place.database} SET idle_session_timeout = 100",
         f"ALTER DATABASE {place.database} SET default_transaction_isolation = 'serializable'",
     )
+    from ledger.server_connection import connect
+
     with connect(place.home.catalog, wait=1, readonly=False) as session:  # type: ignore[arg-type]
         assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)
 
@@ -496,3 +497,34 @@ def test_who_may_not_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(StorageError) as caught:
         Index.open(home)
     assert caught.value.code == "unreachable"
+
+
+def test_a_password_comes_from_where_libpq_looks(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = cluster.database()
+    cluster.sql("postgres", "CREATE ROLE locked LOGIN PASSWORD 'hunter2'")
+    cluster.sql(database, f"GRANT CREATE ON DATABASE {database} TO locked")
+    url = cluster.url(database, "locked")
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pgpass"))
+    try:
+        with pytest.raises(StorageError, match="password") as caught:
+            homes.init(tmp_path / "a" / ".ledger", "a", catalog=url)
+        assert caught.value.code == "unreachable"
+        monkeypatch.setenv("PGPASSWORD", "hunter2")
+        homes.init(tmp_path / "a" / ".ledger", "a", catalog=url)
+        monkeypatch.delenv("PGPASSWORD")
+        (tmp_path / "pgpass").write_text(f"127.0.0.1:{cluster.port}:{database}:locked:hunter2\n")
+        (tmp_path / "pgpass").chmod(0o600)
+        homes.init(tmp_path / "b" / ".ledger", "b", catalog=url)
+        (tmp_path / "services").write_text(
+            f"[judges]\nhost=127.0.0.1\nport={cluster.port}\ndbname={database}\nuser=locked\npassword=hunter2\n"
+        )
+        monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+        monkeypatch.delenv("PGPASSFILE")
+        made = homes.init(tmp_path / "c" / ".ledger", "c", catalog="postgresql:///?service=judges")
+        assert made.catalog_url == "postgresql:///?service=judges&schema=ledger_c"
+        assert not [path for path in tmp_path.rglob("ledger.toml") if "hunter2" in path.read_text()]
+    finally:
+        cluster.drop(database)
+        cluster.sql("postgres", "DROP ROLE locked")
