@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -101,7 +103,7 @@ class Ranged(io.RawIOBase):
         super().__init__()
         self._store, self._name, self._where = store, name, where
         self._position = 0
-        self._size, self._end = self._last()
+        self._size, self._end, self._version = self._last()
 
     def readable(self) -> bool:
         """It can be read."""
@@ -142,6 +144,11 @@ class Ranged(io.RawIOBase):
         return len(data)
 
     def _range(self, start: int, stop: int) -> bytes:
+        """Bytes of the object, from memory where an audit that passes over it again asks for them again."""
+        kept = (self._where, self._version, start, stop)
+        return _kept.get(kept) or _kept.keep(kept, self._ask(start, stop))
+
+    def _ask(self, start: int, stop: int) -> bytes:
         for tried in range(1, TRIES + 1):
             try:
                 with asking(READING, self._where):
@@ -153,16 +160,44 @@ class Ranged(io.RawIOBase):
                 return data
         raise AssertionError("the last try returns or raises")
 
-    def _last(self) -> tuple[int, bytes]:
-        """The size of the object, and its last bytes."""
+    def _last(self) -> tuple[int, bytes, str]:
+        """The size of the object, its last bytes, and what tells it from an object put there since."""
         try:
             with asking(READING, self._where):
                 answer = obstore.get(self._store, self._name, options={"range": {"suffix": END}})
-                return int(answer.meta["size"]), bytes(answer.bytes())
+                return int(answer.meta["size"]), bytes(answer.bytes()), str(answer.meta)
         except StorageError as error:
             if error.code != "io-error":
                 raise
         # A service may have no answer to the end of an object that is empty.
         with asking(READING, self._where):
             answer = obstore.get(self._store, self._name)
-            return int(answer.meta["size"]), bytes(answer.bytes())[-END:]
+            return int(answer.meta["size"]), bytes(answer.bytes())[-END:], str(answer.meta)
+
+
+class _Recent:
+    """The parts of objects read last, up to so many bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+        self._parts: OrderedDict[tuple[object, ...], bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[object, ...]) -> bytes | None:
+        with self._lock:
+            if key in self._parts:
+                self._parts.move_to_end(key)
+            return self._parts.get(key)
+
+    def keep(self, key: tuple[object, ...], data: bytes) -> bytes:
+        """The same bytes, held from now on."""
+        with self._lock:
+            self._held += len(data) - len(self._parts.get(key, b""))
+            self._parts[key] = data
+            while self._held > self._most:
+                _, dropped = self._parts.popitem(last=False)
+                self._held -= len(dropped)
+        return data
+
+
+_kept = _Recent(32 << 20)

@@ -83,7 +83,7 @@ def test_everything_is_done_in_a_bucket(lab: Lab) -> None:
     bundle = str(lab.folder / "one.bundle")
     lab.ok("bundle", record, "-o", bundle)
     lab.ok("verify", bundle)
-    lab.ok("revoke", "acquisition:main-2", "--reason", "the server was swapped")
+    lab.ok("revoke", "acquisition", "main-2", "--reason", "the server was swapped")
     lab.ok("repair")
     (home / "catalog.sqlite").unlink()
     lab.ok("rebuild")
@@ -224,7 +224,7 @@ def test_one_trajectory_costs_a_small_part_of_a_segment(lab: Lab, monkeypatch: p
         assert "t333" in lab.ok(*words, "--json")
         asked = [one for one in lab.door.passed if one.path.endswith(".parquet")]
         assert sum(one.down for one in asked) < size / 4
-        assert len(asked) <= 12
+        assert len(asked) <= 6
         assert {one.status for one in asked} == {206}
     lab.door.passed.clear()
     lab.ok("verify")
