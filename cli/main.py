@@ -123,6 +123,8 @@ def dispatch(arguments: list[str]) -> int:
         returned = app(args=hoist(arguments), prog_name="ledger", standalone_mode=False)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return _ended(error, as_json="--json" in arguments)
+    if returned == INTERRUPTED:  # the parser takes Ctrl-C for a way to exit, and says nothing
+        return _interrupted()
     return returned if isinstance(returned, int) else 0
 
 
