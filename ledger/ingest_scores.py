@@ -139,6 +139,8 @@ class ScoresCall:
                 events += [AcquisitionEvent(name, TRANSPORT.kind) for name in new]
             kind, contract = TRANSPORT.kind, ingest_store.CONTRACT
             events += [segment_event(one, kind, contract, sources) for one in writer.finish()]
+            if (rows := self.rows.result.rows) > judged.admitted:  # the others are not written, but done with
+                self.progress("write", rows, rows)
             if new_rows.num_rows:
                 events.append(store_refusal(self.home.objects, new_rows, new_sides, sources))
             receipt = replace(receipt, head=(head.size, head.root))
