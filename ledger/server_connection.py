@@ -49,7 +49,7 @@ def program() -> str:
 
 
 def connect(place: Server, *, wait: float, readonly: bool) -> psycopg.Connection[tuple[Any, ...]]:
-    """An open session that commits each statement, waiting up to `wait` seconds (one at least) for a table."""
+    """A session that commits each statement, waiting up to `wait` seconds (one at least) for a table."""
     options: dict[str, Any] = {"fallback_application_name": program()}
     if "connect_timeout" not in place.conninfo and "PGCONNECT_TIMEOUT" not in os.environ:
         options["connect_timeout"] = CONNECT_SECONDS
