@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: all dev demo test sweep lint bench lock clean
+.PHONY: all dev demo test sweep spark spark-install lint bench lock clean
 
 all: $(VENV)/.product
 
@@ -33,6 +33,13 @@ test: $(VENV)/.dev
 
 sweep: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -m sweep
+
+spark-install: $(VENV)/.dev
+	@$(PIP) --editable '.[spark]'
+
+spark: spark-install
+	$(BIN)/python -m pytest -p no:xdist -m "sweep or not sweep" tests/ledger/test_engine_spark.py \
+	  tests/cli/test_engines.py -k "spark or million"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,0 +1,142 @@
+"""`--workers` and `--engine`: an audit by any engine leaves the same log, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.errors import StorageError
+from ledger.engine_spark import Spark
+from ledger.index import Index
+from ledger.ingest import ingest
+from tests.cli.calls import called
+from tests.gateway import Door
+from tests.ledger.homes import Place
+from tests.ledger.score_files import place_with_channels, rows, without, write
+
+ROOT = Path(__file__).parents[2]
+AUDIT = ("audit", "transport", "--ref", "direct", "--alt", "generated", "--resamples", "200", "--json")
+SPARK = ("--engine", "spark:local[2]")
+POOL = ("--workers", "2")
+LARGE = 1_000_000
+
+
+@pytest.fixture
+def spark() -> tuple[str, ...]:
+    try:
+        Spark("local[2]")
+    except StorageError as error:
+        pytest.skip(f"no Spark: {error}")
+    return SPARK
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    made = place_with_channels(tmp_path / "first")
+    whole = without(rows(range(7)), trajectory_id="traj002", step=0, channel="direct", layout=0)
+    ingest(made.home, [write(tmp_path / "a.parquet", whole)], key=made.key)
+    return made
+
+
+def run(place: Place, *words: str) -> dict[str, Any]:
+    """A command in a process of its own, in another directory than the home's."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(place.config)}
+    done = subprocess.run(
+        [sys.executable, "-c", "from cli.main import run; run()", "--home", place.home.path, *words],
+        capture_output=True, text=True, timeout=900, check=False, env=environment, cwd=place.config,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def same_log(place: Place, folder: Path, *engines: tuple[str, ...]) -> None:
+    """Each engine audits and verifies a copy; all copies end with one head, one record, and no problem."""
+    heads, answers = set(), []
+    for number, engine in enumerate(engines):
+        copy = place.copy(folder / str(number))
+        answers.append(run(copy, *AUDIT, *engine))
+        with Index.open(copy.home) as index:
+            heads.add((index.head().size, index.head().root))
+            segments = [row.root for row in index.segments()]
+        verified = run(copy, "verify", "--full", "--json", *engine)
+        assert (verified["ok"], verified["checked"]["recomputed"]) == (True, 1)
+        assert segments == [row.root for row in _segments(place)]
+        shutil.rmtree(folder / str(number))
+    assert len(heads) == 1
+    assert all(answer == answers[0] for answer in answers)
+
+
+def _segments(place: Place) -> Any:
+    with Index.open(place.home) as index:
+        return index.segments()
+
+
+def test_a_pool_leaves_the_same_log(place: Place, tmp_path: Path) -> None:
+    same_log(place, tmp_path, ("--engine", "inline"), POOL)
+
+
+def test_spark_leaves_the_same_log(place: Place, tmp_path: Path, spark: tuple[str, ...]) -> None:
+    same_log(place, tmp_path, ("--engine", "inline"), spark)
+
+
+@pytest.mark.sweep
+def test_a_million_entries(tmp_path: Path, spark: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    same_log(_large(tmp_path, monkeypatch, None), tmp_path, ("--engine", "inline"), POOL, spark)
+
+
+@pytest.mark.sweep
+def test_a_million_entries_in_a_bucket(
+    tmp_path: Path, door: Door, spark: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _large(tmp_path, monkeypatch, f"s3://{door.gateway.bucket()}/lab")
+    engines = (("--engine", "inline"), POOL, spark)
+    answers = [run(place, *AUDIT, "--no-record", *engine) for engine in engines]
+    assert all(answer == answers[0] for answer in answers)
+    assert all(run(place, "verify", "--full", "--json", *engine)["ok"] for engine in engines)
+
+
+def _large(folder: Path, monkeypatch: pytest.MonkeyPatch, objects: str | None) -> Place:
+    """A home with the scores of the benchmarks."""
+    from ledger import channels, home
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    data = folder / "data"
+    words = [sys.executable, ROOT / "benchmarks" / "data.py", data, "--entries", str(LARGE)]
+    subprocess.run(words, check=True, timeout=300)
+    made = home.init(folder / ".ledger", origin="large", objects=objects)
+    key = home.signing_key(made)
+    channels.add(made, key, sorted((data / "channels").iterdir()))
+    ingest(made, [data / "scores.parquet"], key=key)
+    return Place(made, folder / "config", key)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*AUDIT, "--engine", "dask"), "unknown engine"),
+        (("verify", "--workers", "2", "--json"), "add --full"),
+        ((*AUDIT, *SPARK, "--workers", "2"), "workers of its own"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(place: Place, words: tuple[str, ...], said: str) -> None:
+    refused = called("--home", str(place.home.path), *words)
+    assert refused.code == 2
+    assert said in refused.out
+
+
+def test_spark_that_is_not_installed_is_said(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    refused = called("--home", str(place.home.path), *AUDIT, *SPARK)
+    assert refused.code == 3
+    assert "evaluator-ledger[spark]" in refused.out
