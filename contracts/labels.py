@@ -153,5 +153,8 @@ def absent_codes(count: int) -> Codes:
 
 
 def _codes(indices: pa.Array) -> Codes:
-    filled: Codes = pc.fill_null(indices.cast(pa.int32()), ABSENT).to_numpy(zero_copy_only=False)
+    indices = indices.cast(pa.int32())
+    if indices.null_count:
+        indices = pc.fill_null(indices, ABSENT)
+    filled: Codes = indices.to_numpy(zero_copy_only=False)
     return filled

@@ -8,7 +8,7 @@ and that integer is sorted: text is compared once per distinct value. Equal keys
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -77,12 +77,23 @@ def unpack(packed: Ints, limits: Sequence[int]) -> list[Codes]:
     """The columns that `pack` made one of, where their limits fit together; `limits` in the same order."""
     columns: list[Codes] = []
     for limit in reversed(limits):
-        rest = packed // limit if limit > 1 else packed
-        columns.append(
-            (packed - rest * limit).astype(np.int32) if limit > 1 else np.zeros(len(packed), np.int32)
-        )
+        if limit == 1:
+            columns.append(np.zeros(len(packed), np.int32))
+            continue
+        if limit & (limit - 1):
+            rest = packed // limit
+            columns.append((packed - rest * limit).astype(np.int32))
+        else:
+            rest = packed >> (limit.bit_length() - 1)
+            columns.append((packed & (limit - 1)).astype(np.int32))
         packed = rest
     return columns[::-1]
+
+
+def roomy(limits: Mapping[str, int]) -> dict[str, int]:
+    """Limits that are powers of two, where columns packed by them still fit: they unpack without a division."""
+    rounded = {name: 1 << (limit - 1).bit_length() for name, limit in limits.items()}
+    return rounded if math.prod(rounded.values()) <= LIMIT else dict(limits)
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,7 @@ def keys(tables: Sequence[pa.Table]) -> Keys:
     codes = {name: labels[name].codes if name in labels else numbers[name] for name in TRANSPORT.key}
     limits = {name: bound(labels[name]) for name in labels}
     limits |= {name: int(values.max(initial=0)) + 1 for name, values in numbers.items()}
+    limits = roomy(limits)
     parts = [(codes[name], limits[name]) for name in TRANSPORT.key]
     packed, limit = pack(parts)
     order, ordered, repeat = _sort(packed)
@@ -175,7 +187,7 @@ def permuted(parts: Sequence[tuple[Codes, int]], order: Ints) -> list[Codes]:
     63 bits travel as one.
     """
     columns: list[Codes] = []
-    rest = list(parts)
+    rest = [(values, 1 << (limit - 1).bit_length()) for values, limit in parts]
     while rest:
         count, limit = 0, 1
         while count < len(rest) and limit * rest[count][1] <= LIMIT:
