@@ -24,10 +24,12 @@ from ledger.object_names import list_name
 from ledger.objects import Store
 from ledger.pin import Pin
 from ledger.server import Server
+from ledger.server_errors import LOST, UNDONE
 from ledger.trust import HEAD, Trust
 from ledger.vkey import VerifierKey
 
 LOCK_FILE = "writer.lock"
+UNSURE = "see `ledger log` whether it was recorded, and run the command again if it was not"
 
 
 @dataclass(frozen=True)
@@ -71,23 +73,30 @@ def commit(
     StorageError `locked` when another writer does not finish within `wait` seconds; UnknownKeyError when
     `key` is not the one that signs this log; TamperError when the log is not what was signed or pinned.
     Nothing is appended in any of these cases. What fails after the commit is a warning: it is recorded.
+    A server that went away during the commit is asked again what came of it.
     """
     with writer(home, wait):
-        with catalog.writing(home.catalog, wait) as session, Index.open(home) as index:
-            checked = heads.check(home, index, key=key.public)
-            _refuse_former(checked, key)
-            served = publish.check(home.objects, checked)
-            publish.check_pending(index, served.size if served else 0)
-            made = build(Transaction(home, index, checked.head.size, checked.trust.newest))
-            vkey = checked.trust.extended(enumerate(made, checked.head.size)).heads.newest
-            rows, leaves = _rows(home.objects, made, checked.leaves)
-            note, warnings = checked.row.note, _clock(index, made)
-            if made:
-                signer = _signer(vkey, key, successor)
-                note = _signed(home.origin, [*checked.leaves, *leaves], signer, rows)
-                catalog.append(session, derive.joined(rows))
-            durable.crash_point("appended")
+        note = b""
+        try:
+            with catalog.writing(home.catalog, wait) as session, Index.open(home) as index:
+                checked = heads.check(home, index, key=key.public)
+                _refuse_former(checked, key)
+                served = publish.check(home.objects, checked)
+                publish.check_pending(index, served.size if served else 0)
+                made = build(Transaction(home, index, checked.head.size, checked.trust.newest))
+                vkey = checked.trust.extended(enumerate(made, checked.head.size)).heads.newest
+                rows, leaves = _rows(home.objects, made, checked.leaves)
+                warnings = _clock(index, made)
+                if made:
+                    signer = _signer(vkey, key, successor)
+                    note = _signed(home.origin, [*checked.leaves, *leaves], signer, rows)
+                    catalog.append(session, derive.joined(rows))
+                durable.crash_point("appended")
+        except StorageError as error:
+            if error.code != LOST or not _landed(home, note, error, wait):
+                raise
         durable.crash_point("committed")
+        note = note or checked.row.note
         first = checked.head.size
         head = Pin(home.origin, str(vkey), note)
         warnings += finish(home, head)
@@ -146,6 +155,23 @@ def finish(home: Home, head: Pin) -> tuple[str, ...]:
         return (f"recorded, but not yet published: {error}; `ledger repair` finishes it",)
     durable.crash_point("pinned")
     return ()
+
+
+def _landed(home: Home, note: bytes, lost: StorageError, wait: float) -> bool:
+    """Whether a head was recorded by a transaction whose end was not heard of.
+
+    Entering the next transaction waits for the end of that one, so the answer is final; where nobody
+    answers, the error says that it is not known.
+    """
+    try:
+        with catalog.writing(home.catalog, wait), Index.open(home) as index:
+            found = any(index.head(size).note == note for size in index.heads())
+    except StorageError:
+        lost.next_step = UNSURE
+        return False
+    if not found:
+        lost.next_step = f"run the command again: {UNDONE}"
+    return found
 
 
 def _rows(

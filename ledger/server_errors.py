@@ -9,7 +9,7 @@ from ledger.server import Server
 UNDONE = "nothing of this call was recorded"
 LOST = "connection-lost"
 _AGAIN = f"run the command again: {UNDONE}"
-_UNSURE = "run `ledger repair`, which publishes what was recorded; then run the command again if it was not"
+_ONCE_MORE = "run the command again"
 _CONNECT = "check that the server runs and who may log in (~/.pgpass, PGPASSWORD or PGSERVICE)"
 # The first prefix that fits: code, what happened, next step.
 _FAILURES = (
@@ -21,9 +21,9 @@ _FAILURES = (
     ("53", "busy", "the server has no room for another connection or query", _AGAIN),
     ("57014", "timeout", "the server stopped a statement that took too long", _AGAIN),
     ("58", "io-error", "the disk failed under the server", _AGAIN),
-    ("57P", LOST, "the server ended the connection to the catalog", _UNSURE),
-    ("08", LOST, "the connection to the catalog was lost", _UNSURE),
-    ("25P03", LOST, "the server ended a transaction that was idle", _UNSURE),
+    ("57P", LOST, "the server ended the connection to the catalog", _ONCE_MORE),
+    ("08", LOST, "the connection to the catalog was lost", _ONCE_MORE),
+    ("25P03", LOST, "the server ended a transaction that was idle", _ONCE_MORE),
 )
 _DAMAGE = (
     ("XX00", "the catalog is damaged"),
@@ -47,7 +47,7 @@ def server_error(error: BaseException | None, place: Server) -> LedgerError:
     if state:
         return StorageError(f"the server refused ({said})", code="server", where=place)
     return StorageError(
-        f"the connection to the catalog was lost ({said})", code=LOST, where=place, next_step=_UNSURE
+        f"the connection to the catalog was lost ({said})", code=LOST, where=place, next_step=_ONCE_MORE
     )
 
 

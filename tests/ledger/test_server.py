@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from ledger.verify import verify
 from tests.ledger.homes import SERVER, Place, by_hand, chosen, new_place, one_of_each, segment_event
 from tests.postgres import Cluster
 
-LOST_STEP = "run `ledger repair`, which publishes what was recorded; then run the command again if it was not"
+LOST_STEP = "run the command again: nothing of this call was recorded"
 ROOT = Path(__file__).parents[2]
 
 
@@ -212,6 +213,37 @@ def moments(place: Place, folder: Path) -> list[str]:
 def test_a_session_cut_off_at_a_named_moment(place: Place, tmp_path: Path, point: str) -> None:
     there = place.copy(tmp_path / "there").use()
     assert survives(there, moments(there, tmp_path / "count").index(point) + 1) is (point != "appended")
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_commit_whose_end_was_not_heard_of(
+    place: Place, monkeypatch: pytest.MonkeyPatch, heard: bool
+) -> None:
+    import psycopg
+
+    commit, ends = psycopg.Connection.commit, cut(place)
+
+    def deaf(session: psycopg.Connection[Any]) -> None:
+        if heard:
+            commit(session)
+        monkeypatch.setattr(psycopg.Connection, "commit", commit)
+        ends("")
+        raise psycopg.OperationalError("the line went dead")
+
+    durable.hook = lambda point: (
+        monkeypatch.setattr(psycopg.Connection, "commit", deaf) if point == "appended" else None
+    )
+    if heard:
+        made = append(place, "a")
+        assert (made.size, made.warnings) == (8, ())
+        assert names(place) == ["run-1", "a"]
+    else:
+        with pytest.raises(StorageError, match="nothing of this call was recorded"):
+            append(place, "a")
+        assert names(place) == ["run-1"]
+    durable.hook = None
+    append(place, "b")
+    assert_sound(place, 9 if heard else 8)
 
 
 @pytest.mark.sweep
