@@ -118,6 +118,12 @@ def check_rows(
     for table in DERIVED:
         rows.surplus(table, -_END, 0)
         rows.surplus(table, size, _END)
+    if rows.early:
+        told = f"{len(rows.early)} events say" if len(rows.early) > 1 else "an event says"
+        found.notices.append(
+            f"{told} an earlier time than one before, the first is event {rows.early[0]}: a clock went back; "
+            "the order of the log stands, times are what its writers' clocks said"
+        )
     return rows.named
 
 
@@ -129,6 +135,8 @@ class _Rows:
     index: Index
     objects: Objects
     named: Named = field(default_factory=Named)
+    latest: str = ""
+    early: list[int] = field(default_factory=list)
 
     def check(self, start: int, stop: int) -> None:
         """The events [start, stop) and their rows."""
@@ -148,6 +156,7 @@ class _Rows:
                 sides = one.index + 1
             mine = {table: stored[table].pop(one.index, []) for table in DERIVED}
             if event is not None:
+                self._clock(one.index, event.time)
                 if isinstance(event, RefusalEvent):
                     mine[SIDES] = self.index.table_rows(SIDES, one.index, sides)
                 self._event(one.index, event, mine)
@@ -156,6 +165,12 @@ class _Rows:
         for table, rows in stored.items():
             for row in (row for items in rows.values() for row in items):
                 self._tell("a row of no event in the log", table, row)
+
+    def _clock(self, index: int, time: str) -> None:
+        """Notes an event that says it was before an earlier one; the texts are of one form and compare."""
+        if time < self.latest:
+            self.early.append(index)
+        self.latest = max(self.latest, time)
 
     def _missing(self, start: int, stop: int) -> None:
         for index in range(start, stop):
