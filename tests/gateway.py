@@ -150,6 +150,7 @@ class Door:
     port: int = 0
     passed: list[Passed] = field(default_factory=list)
     cut: Callable[[str, str, int], bool] | None = None  # method, path, bytes so far
+    busy: int = 0  # how many requests it turns away
 
     @property
     def environment(self) -> dict[str, str]:
@@ -181,6 +182,15 @@ def opened(gateway: Gateway) -> Iterator[Door]:
 
         def _forward(self, method: str, path: str) -> None:
             length = int(self.headers.get("Content-Length") or 0)
+            if door.busy:
+                door.busy -= 1
+                self.rfile.read(length)
+                told = b"" if method == "HEAD" else b"<Error><Code>SlowDown</Code></Error>"
+                self.send_response_only(503)
+                self.send_header("Content-Length", str(len(told)))
+                self.end_headers()
+                self.wfile.write(told)
+                return
             inner = http.client.HTTPConnection("localhost", gateway.port, timeout=30)
             try:
                 inner.putrequest(method, path, skip_host=True, skip_accept_encoding=True)

@@ -161,6 +161,25 @@ def test_a_gateway_that_dies_while_it_is_written_to(lab: Lab) -> None:
     lab.ok("verify", "--full")
 
 
+def test_a_gateway_that_dies_after_the_commit(lab: Lab) -> None:
+    def die(method: str, path: str, so_far: int) -> bool:
+        if method == "PUT" and "/log/" in path:
+            lab.door.gateway.kill()
+            return True
+        return False
+
+    lab.door.cut = die
+    done = called("ingest", lab.scores())
+    lab.door.cut = None
+    assert done.code == 0
+    assert "recorded, but not yet published" in " ".join((done.out + done.err).split())
+    lab.door.gateway.start()
+    unpublished = called("verify")
+    assert (unpublished.code, "not published yet" in unpublished.err) == (0, True)
+    assert "published: log/checkpoint" in lab.ok("repair")
+    lab.ok("verify", "--full")
+
+
 def test_a_gateway_that_dies_while_it_is_read(lab: Lab) -> None:
     lab.ok("ingest", lab.scores(trajectories=40))
 
@@ -193,6 +212,18 @@ def test_an_answer_that_breaks_off_is_taken_up_where_it_ended(lab: Lab) -> None:
     lab.door.cut = once
     lab.ok("verify")
     assert broken
+
+
+def test_a_busy_service_is_asked_again(lab: Lab) -> None:
+    lab.door.busy = 3
+    lab.ok("ingest", lab.scores())
+    assert lab.door.busy == 0
+    lab.door.busy = 2
+    lab.ok("verify")
+    lab.door.busy = 1000
+    failed = called("verify")
+    lab.door.busy = 0
+    assert (failed.code, "(503 SlowDown)" in failed.err) == (3, True), failed
 
 
 def test_what_a_crash_left_in_the_bucket_is_cleared(lab: Lab) -> None:
@@ -229,6 +260,26 @@ def test_one_trajectory_costs_a_small_part_of_a_segment(lab: Lab, monkeypatch: p
     lab.door.passed.clear()
     lab.ok("verify")
     assert [one.down for one in lab.door.passed if one.path.endswith(".parquet")] == [size]
+
+
+def test_a_ledger_moves_into_a_bucket(door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEDGER_HOME", str(tmp_path / ".ledger"))
+    url = f"s3://{door.gateway.bucket()}"
+    made = Lab(tmp_path, url, door)
+    made.ok("init")
+    for name in ("direct", "generated"):
+        (tmp_path / f"{name}.toml").write_text(SPEC.format(name=name, layouts=2, hosted="false"))
+        made.ok("channel", "add", str(tmp_path / f"{name}.toml"))
+    made.ok("ingest", made.scores())
+    there = tmp_path / ".ledger" / "objects"
+    for path in there.rglob("*"):
+        if path.is_file():
+            obstore.put(connected(url), path.relative_to(there).as_posix(), path)
+    shutil.rmtree(there)
+    settings = tmp_path / ".ledger" / "ledger.toml"
+    settings.write_text(settings.read_text().replace("file:objects", url))
+    made.ok("verify", "--full")
+    made.ok(*AUDIT)
 
 
 def test_large_files_go_up_in_parts_and_come_back(lab: Lab) -> None:
