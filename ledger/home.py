@@ -7,7 +7,6 @@ head, and which key signs is known from the pin outside the home.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -78,10 +77,9 @@ class Home:
         return place if place.root.is_relative_to(self.path) else Staging(self.path / STAGING)
 
     @property
-    def folders(self) -> frozenset[str]:
-        """The folders in the home that belong to it."""
-        places = (self.stage_at.root, self.path / STAGING)
-        return frozenset(place.relative_to(self.path).parts[0] for place in places)
+    def folder(self) -> str:
+        """The folder in the home that is its own: of the objects, or of what is staged for elsewhere."""
+        return self.stage_at.root.relative_to(self.path).parts[0]
 
     def staged(self) -> Iterator[Path]:
         """Every file that waits to become a part of the home or an object, finished or not."""
@@ -284,7 +282,7 @@ def _refuse_taken(path: Path) -> None:
 @contextmanager
 def _claimed(objects: Store) -> Iterator[None]:
     """Objects where nothing stands yet; what fails inside the block leaves nothing there either."""
-    for name in itertools.chain(objects.list(), objects.strays()):
+    for name in objects.names():
         raise UsageError(
             "something else is already there", code="place-taken", where=objects.where(name),
             expected="an empty prefix or folder", next_step="choose one that no other ledger uses",

@@ -168,12 +168,16 @@ class Store(Objects):
         """Removes one object: an orphan, or a partial tile that a longer one replaced."""
 
     @abstractmethod
-    def list(self, prefix: str = "") -> Iterator[str]:
-        """The names of all objects below a folder, in order; strays are left out."""
+    def names(self, prefix: str = "") -> Iterator[str]:
+        """Whatever stands below a folder, in order; what is being staged is left out."""
 
-    @abstractmethod
+    def list(self, prefix: str = "") -> Iterator[str]:
+        """The names of all objects below a folder, in order."""
+        return filter(is_name, self.names(prefix))
+
     def strays(self) -> Iterator[str]:
-        """What stands among the objects and is none; what is being staged is left out."""
+        """What stands among the objects and is none."""
+        return (name for name in self.names() if not is_name(name))
 
     @abstractmethod
     def modified(self, name: str) -> float:

@@ -136,13 +136,16 @@ class Bucket(Store):
         ):
             obstore.delete(self._store, name)
 
-    def list(self, prefix: str = "") -> Iterator[str]:
-        """See Store."""
-        return filter(is_name, self._names(prefix))
-
-    def strays(self) -> Iterator[str]:
-        """See Store."""
-        return (name for name in self._names("") if not is_name(name))
+    def names(self, prefix: str = "") -> Iterator[str]:
+        """See Store: a request for every thousand."""
+        with asking("listing objects", self.where(prefix)):
+            answers = iter(obstore.list(self._store, prefix or None, chunk_size=PAGE))
+        while True:
+            with asking("listing objects", self.where(prefix)):
+                answer = next(answers, None)
+            if answer is None:
+                return
+            yield from (item["path"] for item in answer)
 
     @property
     def _store(self) -> S3Store | MemoryStore:
@@ -152,16 +155,6 @@ class Bucket(Store):
         self._check(name)
         with asking("looking at an object", self.where(name)):
             return obstore.head(self._store, name)
-
-    def _names(self, prefix: str) -> Iterator[str]:
-        with asking("listing objects", self.where(prefix)):
-            answers = iter(obstore.list(self._store, prefix or None, chunk_size=PAGE))
-        while True:
-            with asking("listing objects", self.where(prefix)):
-                answer = next(answers, None)
-            if answer is None:
-                return
-            yield from (item["path"] for item in answer)
 
     def _check(self, name: str) -> None:
         if not is_name(name):

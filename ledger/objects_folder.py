@@ -121,13 +121,13 @@ class Folder(Store):
         with durable.storage("removing an object", path):
             path.unlink(missing_ok=True)
 
-    def list(self, prefix: str = "") -> Iterator[str]:
-        """See Store."""
-        return filter(is_name, self._walk(self.root / prefix if prefix else self.root))
+    def names(self, prefix: str = "") -> Iterator[str]:
+        """See Store: files and links."""
+        return self._walk(self.root / prefix if prefix else self.root)
 
     def strays(self) -> Iterator[str]:
         """Files that are no objects, and links of whatever name."""
-        for name in self._walk(self.root):
+        for name in self.names():
             if (self.root / name).is_symlink() or not is_name(name):
                 yield name
 

@@ -65,7 +65,7 @@ def check_strays(found: Problems, home: Home, named: Named | None) -> None:
 
 def _strays(home: Home) -> Iterator[str]:
     catalog = home.catalog_name
-    ours = {SETTINGS, SEAL, *home.folders, "writer.lock", catalog, f"{catalog}-journal"}
+    ours = {SETTINGS, SEAL, home.folder, "writer.lock", catalog, f"{catalog}-journal"}
     with durable.storage("listing the home", home.path):
         names = sorted(path.name for path in Path(home.path).iterdir())
     yield from (name for name in names if name not in ours)
