@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ledger import channels
 from tests.ledger.homes import Place, new_place
+from tests.postgres import Cluster
 
 SPEC = """name = "{name}"
 [prompt]
@@ -29,9 +30,9 @@ layouts = 2
 Row = dict[str, Any]
 
 
-def place_with_channels(folder: Path) -> Place:
+def place_with_channels(folder: Path, cluster: Cluster | None = None) -> Place:
     """A new home where `direct` and `generated` are registered."""
-    place = new_place(folder)
+    place = new_place(folder, cluster)
     files = []
     for name, view in (("direct", "none"), ("generated", "generated")):
         files.append(folder / f"{name}.toml")

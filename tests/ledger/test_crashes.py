@@ -102,6 +102,7 @@ def assert_sound(place: Place) -> None:
     assert repair.repair(place.home, grace=0) == repair.Repair((), (), ())
 
 
+@on_server_in_sweep
 @pytest.mark.parametrize("point", POINTS)
 def test_at_every_named_moment(place: Place, tmp_path: Path, point: str) -> None:
     counted: list[str] = []
@@ -179,6 +180,7 @@ def test_repair_alone_finishes_a_commit(place: Place, tmp_path: Path) -> None:
     assert_sound(there)
 
 
+@on_server_in_sweep
 def test_a_rebuild_that_dies_can_be_done_again(place: Place, tmp_path: Path) -> None:
     for point in ("catalog-rebuilt", "catalog-kept"):
         there = place.copy(tmp_path / point).use()

@@ -32,7 +32,8 @@ from ledger.statement import AUDIT, PAYLOAD_TYPE, Statement, Subject
 from ledger.tree import leaf_hash, root
 from ledger.verify import Report, verify
 from migrations.append_only import TABLES
-from tests.ledger.homes import Place, files, put
+from tests.ledger import homes
+from tests.ledger.homes import FILE, SERVER, Place, chosen, files, put
 from tests.ledger.score_files import place_with_channels, rows, without, write
 
 RESULT = {"design": {"seed": 1}, "n": 3}
@@ -43,12 +44,17 @@ STATEMENT = Statement(
 )
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Place]]:
+on_file = pytest.mark.parametrize("made", [FILE], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module", params=[FILE, pytest.param(SERVER, marks=pytest.mark.sweep)])
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Place, Place]]:
     """A home with entries, a refusal, a record and a revocation, and the same home before the last two."""
     before = os.environ.get("XDG_CONFIG_HOME")
     folder = tmp_path_factory.mktemp("verify")
-    place = place_with_channels(folder)
+    place = place_with_channels(folder, chosen(request))
     scores = without(rows(), trajectory_id="traj003", step=1, endpoint="after", layout=1, candidate="B")
     ingest(place.home, [write(folder / "scores.parquet", scores)], key=place.key)
     (folder / "older").mkdir()
@@ -62,11 +68,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Plac
 
 
 @pytest.fixture
-def place(made: tuple[Place, Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(made: tuple[Place, Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A copy to damage."""
     copy = made[0].copy(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(copy.config))
-    return copy
+    yield copy
+    if copy.cluster is not None:
+        copy.cluster.drop(copy.database)
 
 
 def stored(home: Home, pattern: str) -> list[Path]:
@@ -85,12 +93,15 @@ def named(report: Report) -> set[str]:
 
 def unsealed(place: Place) -> Place:
     """Without its seal, so that only what the catalog says can give a change away."""
-    (place.home.path / seal.SEAL).unlink()
+    (place.home.path / seal.SEAL).unlink(missing_ok=place.cluster is not None)
     return place
 
 
 def by_hand(place: Place, statement: str, *values: object, drop: bool = True) -> None:
     """Changes the catalog as somebody with a database shell would, without its triggers when `drop`."""
+    if place.cluster is not None:
+        homes.by_hand(place, statement, *values, drop=drop)
+        return
     with closing(sqlite3.connect(place.home.catalog, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN")
@@ -179,6 +190,7 @@ def test_the_first_damaged_entry_of_a_segment_is_named(place: Place) -> None:
     assert problem.entry.startswith(segment.root.removeprefix("sha256:")[:16] + ":")
 
 
+@on_file
 def test_a_flipped_byte_anywhere_in_the_catalog_is_found(place: Place) -> None:
     path = place.home.catalog
     data = path.read_bytes()
@@ -189,6 +201,7 @@ def test_a_flipped_byte_anywhere_in_the_catalog_is_found(place: Place) -> None:
         assert kinds(report) <= {"catalog", "signature", "tree", "unsigned-tail", "rolled-back-head"}
 
 
+@on_file
 def test_a_flipped_byte_in_what_the_catalog_says_is_found_without_its_seal(place: Place) -> None:
     path = unsealed(place).home.catalog
     data = path.read_bytes()
@@ -213,6 +226,7 @@ def test_flipped_settings_never_pass(place: Place) -> None:
         assert not report.ok, spot
 
 
+@on_file
 def test_a_flipped_seal_is_found(place: Place) -> None:
     path = place.home.path / seal.SEAL
     data = path.read_bytes()
@@ -236,7 +250,7 @@ def test_any_deleted_object_or_log_file_is_named(place: Place) -> None:
 
 
 def test_a_missing_catalog_cannot_be_looked_at(place: Place) -> None:
-    place.home.catalog.unlink()
+    homes.lose_catalog(place)
     with pytest.raises(StorageError, match="the catalog is missing"):
         verify(place.home)
 
@@ -371,14 +385,17 @@ def test_a_shorter_log_signed_anew_by_a_stolen_key_contradicts_the_published_one
 def test_every_row_changed_by_hand_is_named(place: Place, statement: str, entry: str) -> None:
     by_hand(unsealed(place), statement)
     report = verify(place.home)
-    assert ("catalog", "catalog.sqlite", entry) in {(p.kind, p.where, p.entry) for p in report.findings}
+    assert ("catalog", place.home.catalog_name, entry) in {
+        (p.kind, p.where, p.entry) for p in report.findings
+    }
     triggers = [p for p in report.findings if p.entry is not None and p.entry.startswith("trigger ")]
-    assert len(triggers) == 3 * len(TABLES)
+    assert len(triggers) == 3 * len(TABLES) + (0 if place.cluster is None else 3)
     assert report.error() is not None
 
 
 def test_a_dropped_trigger_alone_is_found(place: Place) -> None:
-    by_hand(unsealed(place), "DROP TRIGGER event_no_update", drop=False)
+    on = "" if place.cluster is None else " ON event"
+    by_hand(unsealed(place), f"DROP TRIGGER event_no_update{on}", drop=False)
     (problem,) = verify(place.home).findings
     assert (problem.kind, problem.entry) == ("catalog", "trigger event_no_update")
 
@@ -449,7 +466,7 @@ def test_what_a_crash_left_unpublished_is_a_notice_until_repaired(place: Place) 
     report = verify(place.home)
     assert report.ok
     assert any("1 signed events are not published yet; run `ledger repair`" in n for n in report.notices)
-    assert any("catalog.seal is of an older head" in n for n in report.notices)
+    assert place.cluster or any("catalog.seal is of an older head" in n for n in report.notices)
     assert report.pin == "moved"
     repair.repair(place.home)
     seal.write(place.home)
