@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import random
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from case import LEDGER, Bar, Case, megabytes, seconds
-from homes import fill, new_home
+from homes import copied, fill, new_home
 
 YEARS = (2019, 2020)
 SCENARIOS = ("zero", "one", "two")
 LABELS = ("p1", "p2", "p3")
+NUMPY_ALONE = (
+    sys.executable,
+    "-c",
+    "import audits.statistics.compiled as c; c.WORTHWHILE = 1 << 63; from cli.main import run; run()",
+)
 CHANCE = 0.02  # of an answer to land on the other side
 
 
 def cases(folder: Path, entries: int) -> list[Case]:
-    """An audit of a home that holds nothing else."""
+    """The file taken into an empty home, and audits of a home that holds nothing else."""
+    source = _write(folder / "pairs.jsonl", entries)
+    template = new_home(folder / "empty")
+    fresh = copied(template, folder / "fresh")
     home = new_home(folder / "full")
-    fill(home, [[_write(folder / "pairs.jsonl", entries)]])
+    fill(home, [[source]])
     asked = ("audit", "jev", "--require", "declared", "--no-record")
-    return [Case("audit jev", [*LEDGER, *asked], home.environment, entries=entries)]
+    made = [
+        Case(
+            "ingest of pairs",
+            [*LEDGER, "ingest", str(source)],
+            fresh.environment,
+            prepare=lambda: copied(template, fresh.folder) and None,
+            entries=entries,
+        ),
+        Case("audit jev", [*NUMPY_ALONE, *asked], home.environment, entries=entries),
+    ]
+    if not find_spec("numba"):
+        print("numba: not installed")
+        return made
+    return [*made, Case("audit jev with numba", [*LEDGER, *asked], home.environment, entries=entries)]
 
 
 def _write(path: Path, pairs: int) -> Path:
@@ -48,4 +71,8 @@ def _line(draw: random.Random, year: int, query: int, scenario: str, positives: 
     )
 
 
-BARS: list[Bar] = [seconds("audit jev", 30.0), megabytes("audit jev", 2000)]
+BARS: list[Bar] = [
+    seconds("audit jev", 15.0),
+    megabytes("audit jev", 1000),
+    megabytes("ingest of pairs", 1000),
+]

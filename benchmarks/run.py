@@ -1,126 +1,186 @@
-"""`make bench`: every case as a whole process, interleaved, medians, ratios and bars in one table.
+"""`make bench`: every case as a whole process, in turn, medians beside bars in one table.
 
-Cases take turns, so a machine that is busy for a minute slows all of them and not one. Exit code 1 when a
-bar is not met. Add a module with `cases(folder, entries)` and `BARS` to SUITES to add to the table.
+Cases of a suite take turns, so a machine that is busy for a minute slows all of them and not one. A case is
+run five times where it takes less than half a minute, three times below two minutes, else once. Numbers are
+kept after every run where --json says; --resume goes on from there. Exit code 1 when a bar is not met.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import audit_bench
+import checksum_bench
 import ingest_bench
 import jev_bench
+import kept
 import read_bench
-from case import Bar, Case, Measured
+import statistics_bench
+import table
+from case import Bar, Case, Fact
+from kept import Kept, Result, Results, Run
+from machine import machine, versions
 
 HERE = Path(__file__).resolve().parent
-SUITES = {"ingest": ingest_bench, "read": read_bench, "jev": jev_bench}
+# These run at every size asked for, the others at their own.
+SIZED: dict[str, ModuleType] = {"ingest": ingest_bench, "read": read_bench, "audit": audit_bench}
+FIXED: dict[str, ModuleType] = {"jev": jev_bench, "statistics": statistics_bench, "checksum": checksum_bench}
+SUITES = SIZED | FIXED
+BARS: Mapping[str, Sequence[Bar]] = {name: module.BARS for name, module in SUITES.items()}
+PAIRS = 1_000_000  # of predictions
+OFTEN, SOMETIMES = (5, 30.0), (3, 120.0)  # so many runs of what takes less than so many seconds
 
 
-def measure(case: Case, report: Path) -> Measured:
-    """One run of one case; a failing command ends the benchmark with what it said."""
+class FailedError(Exception):
+    """A command that had to succeed did not."""
+
+
+def plan(suites: Sequence[str], sizes: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Suites with their sizes, the largest last. Suites that are not named fit the largest size asked for."""
+    largest = max(sizes)
+    named = suites or [
+        name
+        for name in SUITES
+        if (name != "statistics" or largest >= 1_000_000) and (name != "checksum" or largest >= 10_000_000)
+    ]
+    if "jev" in named:
+        yield "jev", min(largest, PAIRS)
+    if "statistics" in named:
+        yield "statistics", 0
+    for size in sorted(sizes):
+        yield from ((name, size) for name in SIZED if name in named)
+    if "checksum" in named:
+        yield "checksum", checksum_bench.ENTRIES if largest >= 10_000_000 else largest
+
+
+def runs_for(seconds: float, asked: int | None) -> int:
+    """How often a case is run that took so long the first time."""
+    if asked is not None:
+        return asked
+    return next((runs for runs, below in (OFTEN, SOMETIMES) if seconds < below), 1)
+
+
+def measure(case: Case, report: Path) -> Run:
+    """One run of one case."""
     if case.prepare is not None:
         case.prepare()
     runner = [sys.executable, "-S", str(HERE / "measure.py"), str(report), *case.command]
     done = subprocess.run(runner, env=dict(case.environment), stderr=subprocess.PIPE, check=True)
     numbers = json.loads(report.read_text())
     if code := numbers.pop("exit"):
-        sys.exit(f"{case.name}: exit {code}\n{done.stderr.decode(errors='replace')}")
-    return Measured(**numbers)
+        raise FailedError(f"exit {code}: {done.stderr.decode(errors='replace').strip()[-500:]}")
+    return Run(**numbers)
 
 
-def medians(cases: Sequence[Case], repeats: int, report: Path) -> dict[str, Measured]:
-    """Every case `repeats` times in turn: the median time and the largest size of each."""
-    runs: dict[str, list[Measured]] = {case.name: [] for case in cases}
-    for turn in range(repeats):
+def run(suite: str, size: int, folder: Path, results: Results, given: argparse.Namespace) -> Result:
+    """Every case of a suite in turn, as often as it is to be run, then the facts."""
+    result = results.start(suite, size)
+    say(f"{suite} {table.size(size)}: making what it runs on")
+    place = folder / f"{suite}{size}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    made = SUITES[suite].cases(place, size)
+    cases = [one for one in made if isinstance(one, Case)]
+    result.missing |= {one.name: one.missing for one in made if one.missing is not None}
+    wanted = {case.name: 1 for case in cases if case.missing is None}
+    for turn in range(1, 1 + max(given.repeats or 0, OFTEN[0])):
         for case in cases:
-            print(f"\r{turn + 1}/{repeats} {case.name:<60}", end="", file=sys.stderr, flush=True)
-            runs[case.name].append(measure(case, report))
-    print(f"\r{'':<70}\r", end="", file=sys.stderr)
-    return {name: _median(done) for name, done in runs.items()}
+            if turn > wanted.get(case.name, 0):
+                continue
+            say(f"{suite} {table.size(size)}: {case.name}, run {turn}")
+            one = result.cases.setdefault(case.name, Kept([], case.entries, case.grows))
+            try:
+                one.runs.append(measure(case, place / "measured.json"))
+            except FailedError as error:
+                print(f"{case.name}: {error}", file=sys.stderr)
+                result.failed, result.missing[case.name], wanted[case.name] = True, str(error), 0
+                continue
+            wanted[case.name] = runs_for(one.runs[0].seconds, given.repeats)
+            results.write(given.json)
+    for fact in made:
+        if isinstance(fact, Fact) and fact.missing is None:
+            result.facts[fact.name] = fact.find()
+    say("")
+    result.done = True
+    results.write(given.json)
+    shutil.rmtree(place, ignore_errors=True)
+    return result
 
 
-def _median(runs: Sequence[Measured]) -> Measured:
-    return Measured(
-        statistics.median(run.seconds for run in runs),
-        statistics.median(run.processor for run in runs),
-        max(run.megabytes for run in runs),
+def say(what: str) -> None:
+    """Where the benchmark is, on the line it was before."""
+    if sys.stderr.isatty():
+        print(f"\r{what:<78.78}", end="" if what else "\r", file=sys.stderr, flush=True)
+
+
+def options() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; those that fit by default")
+    parser.add_argument("--entries", type=int, nargs="+", default=[1_000_000], help="one size or several")
+    parser.add_argument("--repeats", type=int, help="runs of every case (default: by how long it takes)")
+    parser.add_argument(
+        "--folder", type=Path, help="where data and homes are made (default: a temporary one)"
     )
-
-
-def machine() -> str:
-    """What the numbers were measured on."""
-    import pyarrow
-
-    model = platform.processor() or platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.is_file():
-        names = [line for line in information.read_text().splitlines() if line.startswith("model name")]
-        model = names[0].partition(":")[2].strip() if names else model
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    load = os.getloadavg()[0]
-    return (
-        f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, load {load:.1f} before; {platform.system()}, "
-        f"Python {platform.python_version()}, pyarrow {pyarrow.__version__}"
-    )
-
-
-def report(cases: Sequence[Case], found: Mapping[str, Measured], bars: Sequence[Bar]) -> bool:
-    """Prints both tables; whether every bar is met."""
-    print(f"{'case':<44}{'seconds':>9}{'cpu s':>8}{'entries/s':>12}{'peak MB':>9}")
-    for case in cases:
-        one = found[case.name]
-        rate = f"{case.entries / one.seconds:,.0f}" if case.entries else ""
-        print(f"{case.name:<44}{one.seconds:>9.2f}{one.processor:>8.2f}{rate:>12}{one.megabytes:>9.0f}")
-    print(f"\n{'bar':<56}{'value':>9}   wanted")
-    met = True
-    for bar in bars:
-        value = bar.value(found)
-        wanted = f"at most {bar.at_most:g}" if bar.at_most is not None else f"at least {bar.at_least:g}"
-        ok = bar.met(value)
-        met = met and ok
-        print(f"{bar.name:<56}{value:>8.2f}{bar.unit:<3}{wanted}{'' if ok else '   NOT MET'}")
-    return met
+    parser.add_argument("--json", type=Path, help="keep the numbers in this file")
+    parser.add_argument("--resume", action="store_true", help="leave out what --json holds already")
+    parser.add_argument("--markdown", type=Path, help="put the table between the marks of this page")
+    given = parser.parse_args()
+    if unknown := set(given.suites) - SUITES.keys():
+        parser.error(f"no such suite: {', '.join(sorted(unknown))}")
+    if given.resume and given.json is None:
+        parser.error("--resume needs --json")
+    return given
 
 
 def main() -> None:
-    """Runs the suites asked for, all by default."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)}; all by default")
-    parser.add_argument("--entries", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    given = parser.parse_args()
-    unknown = set(given.suites) - SUITES.keys()
-    if unknown:
-        parser.error(f"no such suite: {', '.join(sorted(unknown))}")
-    chosen = [SUITES[name] for name in given.suites or SUITES]
-    print(machine())
-    with tempfile.TemporaryDirectory(prefix="ledger-bench-") as folder:
-        cases: list[Case] = []
-        for suite in chosen:
-            place = Path(folder) / suite.__name__
-            place.mkdir()
-            cases += suite.cases(place, given.entries)
-        found = medians(cases, given.repeats, Path(folder) / "measured.json")
-    print(f"{given.entries:,} entries, medians of {given.repeats} whole processes, interleaved\n")
-    bars = [bar for suite in chosen for bar in suite.BARS]
-    met = report(cases, found, bars)
-    if given.json is not None:
-        numbers = {name: vars(one) for name, one in found.items()}
-        given.json.write_text(json.dumps({"machine": machine(), "cases": numbers}, indent=2) + "\n")
-    sys.exit(0 if met else 1)
+    """Runs the suites asked for, the larger sizes last, and says of each what it found as soon as it has."""
+    given = options()
+    if given.folder is not None:
+        given.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ledger-bench-", dir=given.folder) as temporary:
+        folder = Path(temporary)
+        if given.resume and given.json.exists():
+            results = kept.read(given.json)
+        else:
+            results = Results(f"{datetime.now(UTC):%Y-%m-%d}", machine(folder), versions())
+        print(results.machine, "\n", flush=True)
+        size_before = 0
+        try:
+            for suite, size in plan(given.suites, given.entries):
+                if size != size_before:
+                    shutil.rmtree(folder / f"home{size_before}", ignore_errors=True)
+                size_before = size
+                before = results.of(suite, size)
+                done = before if before and before.done else run(suite, size, folder, results, given)
+                print(
+                    f"{table.times(done)}\n\n{table.terminal(table.rows_of(done, BARS[suite]))}\n", flush=True
+                )
+        except KeyboardInterrupt:
+            say("")
+            print("interrupted; what was measured is kept" if given.json else "interrupted", file=sys.stderr)
+    grown = list(table.growths(results.results))
+    if grown:
+        print(table.terminal(grown), "\n")
+    rows = list(table.rows(results, BARS))
+    if given.markdown is not None:
+        table.put(given.markdown, table.markdown(results, BARS))
+    failed = [row.name for row in rows if row.verdict == table.NOT_MET]
+    failed += [name for one in results.results if one.failed for name in one.missing]
+    met = sum(row.verdict == table.MET for row in rows)
+    print(f"{met} bars met, {len(failed)} not; the others are stated for another size or not measured")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

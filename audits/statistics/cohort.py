@@ -23,32 +23,28 @@ Progress = Callable[[int, int], None]
 
 
 class Batch:
-    """A run of replicates, as how often each cluster was drawn: whole numbers of any width, [b, C]."""
+    """A run of replicates: how often each cluster was `drawn`, whole numbers of any type, [b, C]."""
 
     def __init__(self, drawn: npt.NDArray[np.integer], sizes: npt.NDArray[np.int64]) -> None:
-        self._drawn = drawn
+        self.drawn = drawn
         self._sizes = sizes
         self._memo: dict[Hashable, Any] = {}
 
     def __len__(self) -> int:
         """b, the number of replicates."""
-        return len(self._drawn)
+        return len(self.drawn)
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """How often each cluster was drawn: int64[b, C]."""
-        return self._drawn.astype(np.int64, copy=False)
-
-    @cached_property
-    def weights(self) -> exact.Float:
-        """The counts as float64, for exact matrix products."""
-        return self._drawn.astype(np.float64)
+        return self.drawn.astype(np.int64, copy=False)
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
         """How many rows each replicate holds: int64[b]."""
         if exact.bound(self._sizes) << draws.CLUSTER_BITS < exact.EXACT_FLOAT:
-            return np.asarray(self.weights @ self._sizes.astype(np.float64)).astype(np.int64)
+            sizes = self._sizes.astype(np.float64)[:, None]
+            return exact.product(self.drawn, sizes)[:, 0].astype(np.int64)
         return self.counts @ self._sizes
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -254,7 +250,7 @@ class _Columns:
         self._table = exact.SumTable([cohort.sums(x) for x in distinct.values()], cohort.clusters)
 
     def values(self, batch: Batch) -> dict[str, exact.Replicates]:
-        sums = self._table.weighted(batch.weights)
+        sums = self._table.weighted(batch.drawn)
         return {
             name: statistic.values(batch, [sums[i] for i in self._places[name]])
             for name, statistic in self._statistics.items()

@@ -51,8 +51,8 @@ def counts(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.
     found = np.empty((stop - start, clusters), dtype=np.int64)
     for first, drawn in _rows(seed, stream, clusters, start, stop):
         # one count over several replicates, each with bins of its own
-        apart = drawn + np.arange(0, drawn.size, clusters)[:, None]
-        tally = np.bincount(apart.ravel(), minlength=drawn.size)
+        np.add(drawn, np.arange(0, drawn.size, clusters)[:, None], out=drawn)
+        tally = np.bincount(drawn.ravel(), minlength=drawn.size)
         found[first : first + len(drawn)] = tally.reshape(drawn.shape)
     return found
 
@@ -111,15 +111,12 @@ def _rows(
     generator, width = _generator(seed, stream, clusters, start, stop)
     few = max(1, min(_CHUNK // width, stop - start))
     room = np.empty(few * width, dtype=np.uint64)
-    drawn = np.empty((few, clusters), dtype=np.int64)
     for first in range(0, stop - start, few):
         size = min(few, stop - start - first) * width
         for begin in range(0, size, _CHUNK):
             part = room[begin : min(begin + _CHUNK, size)]
             _scaled(generator.random_raw(len(part)), clusters, part)
-        rows = drawn[: size // width]
-        rows[:] = room[:size].view(np.int64).reshape(-1, width)[:, :clusters]
-        yield first, rows
+        yield first, room[:size].view(np.int64).reshape(-1, width)[:, :clusters]
 
 
 def scaled(values: npt.NDArray[np.uint64], clusters: int) -> npt.NDArray[np.int64]:

@@ -22,6 +22,8 @@ Float = npt.NDArray[np.float64]
 
 EXACT_FLOAT: Final = 1 << 53
 _INT64: Final = 1 << 63
+_SLICE: Final = 1 << 18  # multiplications in one call: OpenBLAS shares out more than that
+_THINNEST: Final = 256  # rows of a slice, so that the calls themselves cost little
 
 
 def bound(x: Integers) -> int:
@@ -116,6 +118,21 @@ def join(parts: Sequence[Integers], width: int, limit: int) -> Integers:
     return result
 
 
+def product(counts: npt.NDArray[Any], matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """`counts` [b, C] times a matrix [C, k] of whole numbers, in its type, which must hold every sum.
+
+    In slices too small for the linear algebra library to start threads of its own, which wait by spinning and
+    take the processors from the threads that draw; and few enough counts for the cache as they are widened.
+    """
+    rows, columns = len(counts), matrix.shape[1]
+    result = np.zeros((rows, columns), dtype=matrix.dtype)
+    step = max(_SLICE // max(rows * columns, 1), _THINNEST)
+    for start in range(0, len(matrix), step):
+        part = slice(start, start + step)
+        result += counts[:, part].astype(matrix.dtype, copy=False) @ matrix[part]
+    return result
+
+
 class SumTable:
     """Cluster sums of several row vectors, ready to be weighted by how often each cluster was drawn."""
 
@@ -129,12 +146,12 @@ class SumTable:
             np.stack(flat, axis=1).astype(np.float64) if flat else np.zeros((clusters, 0), dtype=np.float64)
         )
 
-    def weighted(self, weights: Float) -> list[Integers]:
-        """For each column the sums over clusters of weight times cluster sum: Integers[b] each.
+    def weighted(self, counts: npt.NDArray[Any]) -> list[Integers]:
+        """For each column the sums over clusters of count times cluster sum: Integers[b] each.
 
-        `weights`: float64[b, C], whole, not negative, each row adding up to at most C.
+        `counts`: whole numbers [b, C] of any type, not negative, each row adding up to at most C.
         """
-        products = (weights @ self._matrix).astype(np.int64)
+        products = product(counts, self._matrix).astype(np.int64)
         results, place = [], 0
         for column in self._cut:
             parts = [products[:, place + i] for i in range(len(column.parts))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,10 +97,9 @@ class Ordered:
         drawn = batch.counts.ravel().take(place)
         return _Found(block, before, drawn, np.cumsum(drawn, axis=1))
 
-    def _drawn_below(self, batch: Batch) -> npt.NDArray[np.floating]:
+    def _drawn_below(self, batch: Batch) -> npt.NDArray[Any]:
         """How many drawn rows lie below each block: whole numbers [b, blocks], exact in their type."""
-        weights = batch.once(self._float.__name__, lambda: np.asarray(batch.counts, dtype=self._float))
-        return np.asarray(weights @ self._below)
+        return exact.product(batch.drawn, self._below)
 
 
 @dataclass(frozen=True)

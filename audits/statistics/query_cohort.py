@@ -53,7 +53,7 @@ class QueryCohort(Cohort):
         )
         for counts in made:
             drawn = Batch(counts, self.sizes[first])
-            found = table.weighted(drawn.weights)
+            found = table.weighted(counts)
             for name, each in statistics.items():
                 parts[name].append(each.values(drawn, [found[place[id(each.vector.numerators)]]]))
             done += len(counts)
