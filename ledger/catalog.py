@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlmodel import Field, Session, SQLModel
 
 from contracts.errors import LedgerError, StorageError
+from ledger.append import Appending
 from ledger.catalog_file import REBUILD, wrong_revision
 from ledger.connection import Place, failure
 from ledger.derive import Rows
@@ -199,7 +200,7 @@ class Plan(Derived, table=True):
 
 
 @contextmanager
-def writing(place: Place, wait: float = 5.0) -> Iterator[Session]:
+def writing(place: Place, wait: float = 5.0) -> Iterator[Appending]:
     """One transaction that holds the catalog's write lock from its start; committed when the block ends.
 
     An older catalog is migrated first. Anything raised inside rolls everything back.
@@ -211,7 +212,7 @@ def writing(place: Place, wait: float = 5.0) -> Iterator[Session]:
             runner.upgrade(made, None if isinstance(place, Path) else partial(_enter, place, wait))
         with Session(made) as session, session.begin():
             _enter(place, wait, session.connection())
-            yield session
+            yield _Rows(session)
     except sa.exc.DBAPIError as error:
         raise failure(error.orig, place) from error
     finally:
@@ -290,10 +291,16 @@ def _enter(place: Place, wait: float, connection: sa.Connection) -> None:
         server_lock.enter(connection, place, wait)
 
 
-def append(session: Session, rows: Rows) -> None:
-    """Adds rows to tables, thousands in one statement; they may be made while they are stored."""
-    for table, items in rows.items():
-        statement = sa.insert(SQLModel.metadata.tables[table])
-        remaining = iter(items)
-        while batch := list(islice(remaining, BATCH)):
-            session.connection().execute(statement, batch)
+class _Rows:
+    """A transaction in which rows are added."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def append(self, rows: Rows) -> None:
+        """See `ledger.append.Appending`; thousands of rows go in one statement."""
+        for table, items in rows.items():
+            statement = sa.insert(SQLModel.metadata.tables[table])
+            remaining = iter(items)
+            while batch := list(islice(remaining, BATCH)):
+                self.session.connection().execute(statement, batch)

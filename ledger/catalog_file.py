@@ -98,6 +98,16 @@ def missing(place: Server) -> LedgerError:
     )  # fmt: skip
 
 
+def open_writable(path: Path, wait: float = 5.0) -> tuple[sqlite3.Connection, str | None]:
+    """A connection outside any transaction, and the catalog's revision; what a dead writer left is undone."""
+    if not path.is_file():
+        raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
+    try:
+        return _open(path, "mode=rw", wait)
+    except sqlite3.Error as error:
+        raise catalog_error(error, path) from error
+
+
 def journal(path: Path) -> Path:
     """The file beside a catalog that undoes an unfinished transaction."""
     return path.with_name(path.name + "-journal")

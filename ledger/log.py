@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from contracts.digest import blake3_digest
 from contracts.errors import StorageError, UnknownKeyError
-from ledger import catalog, derive, durable, events, heads, lock, pin, publish, seal, tree
+from ledger import append, derive, durable, events, heads, lock, pin, publish, seal, tree
 from ledger.event_types import Event, KeyEvent
 from ledger.heads import CheckedHead
 from ledger.home import Home
@@ -78,7 +78,7 @@ def commit(
     with writer(home, wait):
         note = b""
         try:
-            with catalog.writing(home.catalog, wait) as session, Index.open(home) as index:
+            with append.writing(home.catalog, wait) as appending, Index.open(home) as index:
                 checked = heads.check(home, index, key=key.public)
                 _refuse_former(checked, key)
                 served = publish.check(home.objects, checked)
@@ -90,7 +90,7 @@ def commit(
                 if made:
                     signer = _signer(vkey, key, successor)
                     note = _signed(home.origin, [*checked.leaves, *leaves], signer, rows)
-                    catalog.append(session, derive.joined(rows))
+                    appending.append(derive.joined(rows))
                 durable.crash_point("appended")
         except StorageError as error:
             if error.code != LOST or not _landed(home, note, error, wait):
@@ -109,13 +109,15 @@ def begin(home: Home, key: SigningKey) -> Iterator[Pin]:
 
     A catalog on a server is taken away again when the rest of the home does not come about.
     """
+    from ledger import catalog
+
     vkey = VerifierKey(home.origin, key.public.raw)
     rows, leaves = _rows(home.objects, [KeyEvent(HEAD, str(vkey))], [])
     note = _signed(home.origin, leaves, key, rows)
     catalog.create(home.catalog)
     try:
-        with catalog.writing(home.catalog) as session:
-            catalog.append(session, derive.joined(rows))
+        with append.writing(home.catalog) as appending:
+            appending.append(derive.joined(rows))
         head = Pin(home.origin, str(vkey), note)
         with Index.open(home) as index:
             publish.publish(home.objects, index, head)
@@ -164,7 +166,7 @@ def _landed(home: Home, note: bytes, lost: StorageError, wait: float) -> bool:
     answers, the error says that it is not known.
     """
     try:
-        with catalog.writing(home.catalog, wait), Index.open(home) as index:
+        with append.writing(home.catalog, wait), Index.open(home) as index:
             found = any(index.head(size).note == note for size in index.heads())
     except StorageError:
         lost.next_step = UNSURE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts.errors import LedgerError, StorageError, TamperError, VerificationError
-from ledger import catalog, derive, durable, events, heads, lock, log, pin, publish, tree
+from ledger import append, catalog, derive, durable, events, heads, lock, log, pin, publish, tree
 from ledger import trust as trusts
 from ledger.catalog_file import journal
 from ledger.connection import Place
@@ -201,14 +201,14 @@ def _fill(
     signed: dict[int, tuple[TreeHead, bytes]], progress: Progress,
 ) -> None:  # fmt: skip
     catalog.create(place)
-    with catalog.writing(place) as session:
+    with append.writing(place) as appending:
         for batch, rows in enumerate(_rows(objects, entries, leaves)):
             progress("events", batch * BATCH, len(entries))
-            catalog.append(session, rows)
+            appending.append(rows)
         head_rows: list[derive.Row] = [
             {"size": size, "root": head.root, "note": note} for size, (head, note) in signed.items()
         ]
-        catalog.append(session, {"head": head_rows})
+        appending.append({"head": head_rows})
 
 
 def _rows(objects: Objects, entries: Sequence[bytes], leaves: Sequence[bytes]) -> Iterator[derive.Rows]:

@@ -1,9 +1,4 @@
-"""Connections that write the catalog, with everything that differs between databases in one place.
-
-SQLite keeps its rollback journal in every version of the library. A write-ahead log would need files
-beside the catalog even for reading, so a home on a read-only disk could not be opened, and libraries
-before 3.51.3 can lose committed rows of it; EXTRA makes the deletion of the journal, which is the
-commit, durable as well (sqlite.org/pragma.html#pragma_synchronous).
+"""Engines that write the catalog, with everything that differs between databases in one place.
 
 On a server every statement sees what was committed before it (READ COMMITTED): a writer that waited for
 another then appends behind it, whatever isolation the database has by default.
@@ -17,13 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-PRAGMAS = (
-    "PRAGMA journal_mode=DELETE",
-    "PRAGMA synchronous=EXTRA",
-    "PRAGMA recursive_triggers=ON",
-    # A transaction larger than the cache would lock readers out before its commit.
-    "PRAGMA cache_spill=OFF",
-)
+from migrations.settings import BEGIN, PRAGMAS
 
 
 def sqlite_url(path: str) -> str:
@@ -56,4 +45,4 @@ def _settings(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 def _begin(connection: sa.Connection) -> None:
     # The driver's own implicit BEGIN is off (isolation_level None): it would be deferred.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.exec_driver_sql(BEGIN)

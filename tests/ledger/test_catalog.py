@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel
 
 from contracts.errors import MalformedError, StorageError, TamperError
-from ledger import catalog, log
+from ledger import append, catalog, log
 from ledger.index import Index
 from ledger.refusals import decode_faults, decode_index, encode_index, faults_text, read_index
 from migrations.append_only import TABLES
@@ -48,8 +48,8 @@ def test_the_models_are_the_migrated_tables(place: Place) -> None:
 def test_a_row_that_is_there_is_damage_and_nothing_is_written(place: Place) -> None:
     log.commit(place.home, place.key, lambda t: one_of_each(t.objects))
     row = {"event": 2, "id": "run-1", "kind": "transport"}
-    with pytest.raises(TamperError) as caught, catalog.writing(place.home.catalog) as session:
-        catalog.append(session, {"acquisition": [{"event": 9, "id": "new", "kind": "transport"}, row]})
+    with pytest.raises(TamperError) as caught, append.writing(place.home.catalog) as appending:
+        appending.append({"acquisition": [{"event": 9, "id": "new", "kind": "transport"}, row]})
     assert caught.value.kind == "catalog"
     with Index.open(place.home) as index:
         assert len(index.table_rows("acquisition", 0, 100)) == 1

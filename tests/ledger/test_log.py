@@ -426,7 +426,7 @@ def test_a_full_disk_after_the_commit_is_a_warning(place: Place, monkeypatch: py
 
 @on_file
 def test_a_full_database_is_a_clear_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("migrations.engine.PRAGMAS", ("PRAGMA max_page_count=26",))
+    monkeypatch.setattr("ledger.append.PRAGMAS", ("PRAGMA max_page_count=26",))
     with pytest.raises(LedgerError) as caught:
         append(place, *(acquisition(f"run-{i}" * 50) for i in range(300)))
     assert caught.value.code == "disk-full"

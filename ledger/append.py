@@ -1,0 +1,76 @@
+"""Adding rows to the catalog: one transaction that holds the write lock from its start.
+
+A catalog file at the present revision is written through the standard library, which is there at once. The
+tables' own module is slow to import, and is asked only where there is more to do: an older catalog, which is
+migrated first, or one on a server.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+from ledger import catalog_file
+from ledger.connection import Place
+from ledger.derive import Rows
+from migrations.revisions import LATEST
+from migrations.settings import BEGIN, PRAGMAS
+
+
+class Appending(Protocol):
+    """An open transaction."""
+
+    def append(self, rows: Rows) -> None:
+        """Adds rows to tables; they may be made while they are stored."""
+
+
+@contextmanager
+def writing(place: Place, wait: float = 5.0) -> Iterator[Appending]:
+    """One transaction, committed when the block ends; anything raised inside rolls everything back."""
+    if isinstance(place, Path):
+        connection, revision = catalog_file.open_writable(place, wait)
+        with closing(connection):
+            if revision == LATEST:
+                with _transaction(connection, place):
+                    yield _File(connection)
+                return
+    from ledger import catalog
+
+    with catalog.writing(place, wait) as session:
+        yield session
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    try:
+        for pragma in PRAGMAS:
+            connection.execute(pragma)
+        connection.execute(BEGIN)
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.rollback()
+            raise
+    except sqlite3.Error as error:
+        raise catalog_file.catalog_error(error, path) from error
+
+
+class _File:
+    """A transaction on a catalog file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def append(self, rows: Rows) -> None:
+        """See Appending; tables and columns are those of `derive`."""
+        for table, items in rows.items():
+            remaining = iter(items)
+            for first in remaining:
+                columns, marks = ", ".join(first), ", ".join(f":{name}" for name in first)
+                statement = f"INSERT INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608
+                self.connection.executemany(statement, chain([first], remaining))
