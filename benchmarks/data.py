@@ -8,7 +8,7 @@ by an evaluator.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,6 +21,7 @@ STEPS, ENDPOINTS, CHANNELS, LAYOUTS, CANDIDATES = 20, 2, 2, 4, 4
 PER_TRANSITION = ENDPOINTS * CHANNELS * LAYOUTS * CANDIDATES
 PER_TRAJECTORY = STEPS * PER_TRANSITION
 SEED = 20260928
+BLOCK = 1 << 20  # rows written at once, and pyarrow's default for a row group
 Numbers = npt.NDArray[Any]
 LABELS = ("A", "B", "C", "D")
 SPEC = """name = "{name}"
@@ -42,6 +43,7 @@ kind = "{view}"
 [presentation]
 layouts = 4
 """
+Order = Literal["requests", "rows", "sorted"]
 
 
 def channel_specs(folder: Path) -> list[Path]:
@@ -54,7 +56,14 @@ def channel_specs(folder: Path) -> list[Path]:
     return paths
 
 
-Order = Literal["requests", "rows", "sorted"]
+def trajectories_of(entries: int) -> int:
+    """How many whole trajectories about so many entries are."""
+    return max(entries // PER_TRAJECTORY, 1)
+
+
+def whole(entries: int) -> int:
+    """How many entries those are."""
+    return trajectories_of(entries) * PER_TRAJECTORY
 
 
 def scores(
@@ -66,12 +75,42 @@ def scores(
     candidates of one together; or shuffled row by row, or in canonical order. A row's values depend on
     which entry it is and on nothing else, so parts of a file add up to it.
     """
-    total = max(entries // PER_TRAJECTORY, 1)
+    total = trajectories_of(entries)
     first, last = trajectories or (0, total)
-    number = np.arange(first * PER_TRAJECTORY, last * PER_TRAJECTORY)
-    if order != "sorted":
-        together = CANDIDATES if order == "requests" else 1
-        number = np.random.default_rng(SEED).permutation(number.reshape(-1, together)).ravel()
+    return _rows(_ordered(np.arange(first * PER_TRAJECTORY, last * PER_TRAJECTORY), order), last)
+
+
+def blocks(entries: int, order: Order, trajectories: tuple[int, int] | None = None) -> Iterator[pa.Table]:
+    """The same rows about a million at a time, so that any number of them can be written.
+
+    `requests` and `sorted` go from trajectory to trajectory, a block shuffled in itself. In a block of
+    `rows` stands every k-th entry of the whole, k odd and no multiple of 5 so that each candidate, layout,
+    channel, endpoint and step comes up, and these are shuffled: every block holds rows of all trajectories.
+    """
+    first, last = trajectories or (0, trajectories_of(entries))
+    if order == "rows":
+        low, high = first * PER_TRAJECTORY, last * PER_TRAJECTORY
+        count = -(-(high - low) // BLOCK)
+        count += 1 - count % 2
+        count += 2 * (count % 5 == 0)
+        for block in range(count):
+            yield _rows(_ordered(np.arange(low + block, high, count), order), last)
+        return
+    size = BLOCK // PER_TRAJECTORY
+    for start in range(first, last, size):
+        yield scores(entries, order=order, trajectories=(start, min(start + size, last)))
+
+
+def _ordered(number: Numbers, order: Order) -> Numbers:
+    if order == "sorted":
+        return number
+    together = CANDIDATES if order == "requests" else 1
+    mixed: Numbers = np.random.default_rng(SEED).permutation(number.reshape(-1, together)).ravel()
+    return mixed
+
+
+def _rows(number: Numbers, last: int) -> pa.Table:
+    """The rows of entries by their number, all of trajectories below `last`."""
     rest, candidate = np.divmod(number, CANDIDATES)
     rest, layout = np.divmod(rest, LAYOUTS)
     rest, channel = np.divmod(rest, CHANNELS)
@@ -142,9 +181,16 @@ def _digests(ids: Numbers, salt: int, absent: Numbers | None = None) -> pa.Array
     return pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())
 
 
-def write(path: Path, entries: int, **options: object) -> Path:
-    """Writes a Parquet file of scores as pyarrow does by default, with zstd."""
-    pq.write_table(scores(entries, **options), path, compression="zstd")  # type: ignore[arg-type]
+def write(
+    path: Path, entries: int, *, order: Order = "requests", trajectories: tuple[int, int] | None = None
+) -> Path:
+    """Writes a Parquet file of scores as pyarrow does by default, with zstd, a block in memory at a time."""
+    writer = None
+    for block in blocks(entries, order, trajectories):
+        writer = writer or pq.ParquetWriter(path, block.schema, compression="zstd")
+        writer.write_table(block)
+    assert writer is not None, "there is at least one trajectory"
+    writer.close()
     return path
 
 
