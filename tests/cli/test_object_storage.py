@@ -20,6 +20,7 @@ from tests import gateway as gateways
 from tests.audits.cohorts import SPEC, noisy, rows
 from tests.cli.calls import called
 from tests.gateway import Door
+from tests.postgres import Cluster
 
 AUDIT = ("audit", "transport", "--ref", "direct", "--alt", "generated", "--resamples", "100")
 
@@ -280,6 +281,35 @@ def test_a_ledger_moves_into_a_bucket(door: Door, tmp_path: Path, monkeypatch: p
     settings.write_text(settings.read_text().replace("file:objects", url))
     made.ok("verify", "--full")
     made.ok(*AUDIT)
+
+
+@pytest.mark.sweep
+def test_worker_processes_open_the_bucket_themselves(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1790000000")
+    lab.ok("ingest", lab.scores(trajectories=40))
+    here = lab.ok(*AUDIT, "--no-record", "--json", "--engine", "inline")
+    assert lab.ok(*AUDIT, "--no-record", "--json", "--engine", "pool", "--workers", "2") == here
+
+
+@pytest.mark.sweep
+def test_neither_catalog_nor_objects_in_the_home(
+    door: Door, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEDGER_HOME", str(tmp_path / ".ledger"))
+    made = Lab(tmp_path, f"s3://{door.gateway.bucket()}/lab", door)
+    made.ok("init", "--objects", made.url, "--catalog", cluster.url(cluster.database()))
+    for name in ("direct", "generated"):
+        (tmp_path / f"{name}.toml").write_text(SPEC.format(name=name, layouts=2, hosted="false"))
+        made.ok("channel", "add", str(tmp_path / f"{name}.toml"))
+    made.ok("ingest", made.scores())
+    made.ok(*AUDIT)
+    made.ok("rebuild")
+    assert "verified" in made.ok("verify", "--full")
+    assert {path.name for path in (tmp_path / ".ledger").iterdir()} <= {
+        "ledger.toml",
+        "staging",
+        "writer.lock",
+    }
 
 
 def test_large_files_go_up_in_parts_and_come_back(lab: Lab) -> None:
