@@ -17,7 +17,7 @@ from tests.tamper.victims import CATALOG, SETTINGS, Victim, changed, flip, found
 
 NEWEST = ("20", "21")
 SMALL = 300  # bytes; every one of them in the sweep
-SPOTS = 40  # of a larger file in the sweep, and of the older published heads
+SPOTS = 25  # of a larger file in the sweep, and of the older published heads
 # Of each kind of file one, through the command with everything on.
 KINDS = (
     CATALOG, seal.SEAL, "objects/log/checkpoint", "objects/log/heads/*", "objects/log/tile/0/*/*",
@@ -71,7 +71,7 @@ def test_every_byte_of_small_files_and_many_of_large_ones(victim: Victim, part: 
         if size <= SMALL and not ("/heads/" in name and name[-2:] not in NEWEST):
             flip_each(victim, name, ((spot, draw.randrange(8)) for spot in range(size)))
         else:
-            flip_each(victim, name, spots(name, size, 300 if name == CATALOG else SPOTS))
+            flip_each(victim, name, spots(name, size, 200 if name == CATALOG else SPOTS))
 
 
 @pytest.mark.parametrize("pattern", [KINDS[0], KINDS[2], KINDS[7], KINDS[-2]])

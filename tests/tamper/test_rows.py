@@ -6,12 +6,15 @@ import itertools
 import random
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import pytest
 
+from contracts.errors import LedgerError
+from ledger import seal
 from ledger.verify import verify
 from migrations.append_only import TABLES
-from tests.tamper.victims import CATALOG, Victim, changed, edited, found, keys_of, rows_of
+from tests.tamper.victims import CATALOG, Victim, changed, edited, flip, found, keys_of, look, rows_of
 
 Key = tuple[int, ...]
 # Where verification names what an added event or head leads to.
@@ -154,3 +157,29 @@ def test_the_version_of_the_catalog_cannot_be_taken_away_unseen(victim: Victim) 
             connection.execute("DELETE FROM alembic_version")
         connection.close()
         found(victim, CATALOG)
+
+
+def flipped_under_a_new_seal(victim: Victim, spots: int) -> None:
+    """What a new seal hides changes no row of any table."""
+    size = victim.path(CATALOG).stat().st_size
+    before = {table: contents(victim, table) for table in TABLES}
+    draw, passed = random.Random(11), 0
+    for _ in range(spots):
+        with changed(victim, CATALOG, seal.SEAL):
+            flip(victim, CATALOG, draw.randrange(size), draw.randrange(8))
+            victim.path(seal.SEAL).unlink()
+            with suppress(LedgerError):
+                seal.write(victim.home)
+            if look(victim).ok:
+                passed += 1
+                assert {table: contents(victim, table) for table in TABLES} == before
+    assert passed
+
+
+def test_a_flip_under_a_new_seal_is_found_or_changes_no_row(victim: Victim) -> None:
+    flipped_under_a_new_seal(victim, 40)
+
+
+@pytest.mark.sweep
+def test_many_flips_under_a_new_seal_are_found_or_change_no_row(victim: Victim) -> None:
+    flipped_under_a_new_seal(victim, 500)
