@@ -24,6 +24,7 @@ PERMUTATION_STREAM: Final = 1 << 63
 CLUSTER_BITS: Final = 31
 """There are fewer than 2^31 clusters."""
 _BATCH_CELLS: Final = 1 << 21  # clusters times replicates worked on at once: 16 MB an array
+_BATCH_FEWEST: Final = 8  # replicates that share one pass over the cluster sums, while memory allows
 _BATCH_MOST: Final = 1024  # replicates worked on at once however few the clusters
 _CHUNK = 1 << 15  # values worked on at once: the temporaries stay in the processor's cache
 _LOW_WORD = 0 if sys.byteorder == "little" else 1
@@ -80,7 +81,8 @@ def class_counts(
 
 def batch_size(clusters: int) -> int:
     """How many replicates to make at once so that memory stays bounded; no result depends on it."""
-    return max(1, min(_BATCH_MOST, _BATCH_CELLS // max(clusters, 1)))
+    fewest = min(_BATCH_FEWEST, 4 * _BATCH_CELLS // max(clusters, 1))
+    return max(1, fewest, min(_BATCH_MOST, _BATCH_CELLS // max(clusters, 1)))
 
 
 def check(seed: int, stream: int, clusters: int, start: int, stop: int) -> None:

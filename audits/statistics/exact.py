@@ -63,9 +63,12 @@ def times(a: Integers, b: Integers | int) -> Integers:
 
 def total(x: Integers) -> int:
     """The sum of all elements as a Python integer."""
-    if x.dtype == object or bound(x) * max(x.size, 1) >= _INT64:
+    if x.dtype == object:
         return sum(x.ravel().tolist())
-    return int(x.sum())
+    if bound(x) * max(x.size, 1) < _INT64:
+        return int(x.sum())
+    # halves of 32 bits add up below 2^63 for any array that fits a memory
+    return (int((x >> 32).sum()) << 32) + int((x & 0xFFFFFFFF).sum())
 
 
 def dot(a: Integers, b: Integers) -> int:
@@ -85,7 +88,8 @@ def run_sums(x: Integers, starts: npt.NDArray[np.int64]) -> Integers:
     """Sums over the runs of `x` that begin at `starts` (ascending; no run is empty)."""
     if not len(starts):
         return np.zeros(0, dtype=np.int64)
-    return np.asarray(np.add.reduceat(room(x, bound(x) * x.size), starts))
+    longest = int(np.diff(starts, append=len(x)).max())
+    return np.asarray(np.add.reduceat(room(x, bound(x) * longest), starts))
 
 
 @dataclass(frozen=True)
