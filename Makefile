@@ -48,8 +48,22 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 	@.ci/audit-dependencies
 
-bench: $(VENV)/.dev
+# What is compared with stands in an environment of its own: an installed pandas would slow the product down.
+$(VENV)/.bench: $(VENV)/.dev
+	@echo "setting up $(VENV)/bench, where the peers of the benchmarks run"
+	@$(BIN)/python -m venv --without-pip $(VENV)/bench
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check --python $(VENV)/bench/bin/python \
+	  install --constraint constraints.txt '.[bench]'
+	@touch $@
+
+bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
+
+# About an hour and 30 GB of disk; started again, it goes on where it stopped (remove build/bench.json first if not).
+bench-large: $(VENV)/.bench
+	@mkdir -p build
+	$(BIN)/python benchmarks/run.py --entries 10000000 50000000 --json build/bench.json --resume \
+	  --markdown docs/performance.md
 
 # Re-resolve the lock: names and versions only, for every platform.
 lock: $(VENV)/.dev
