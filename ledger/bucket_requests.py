@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 PATIENCE = "LEDGER_OBJECTS_WAIT"
 WAIT = 30.0  # seconds in which a failing request is tried again
 CONNECT, SILENCE, WHOLE = "5s", "20s", "600s"  # the longest a connection, a pause and a request may take
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT")
+_ENDPOINT = re.compile(  # the client ends the process on any other
+    r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?", re.ASCII
+)
 _STATUS = re.compile(r"status code: ([1-5][0-9]{2})")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,40})</Code>")
 _STEP = "check the network and AWS_ENDPOINT_URL, then run the command again"
@@ -74,9 +78,17 @@ def connected(url: str) -> S3Store:
             next_step="start worker processes with spawn",
         )  # fmt: skip
     _process[:] = [os.getpid()]
-    settings = frozenset(item for item in os.environ.items() if item[0].upper().startswith("AWS_"))
-    with asking("opening the bucket", url):
-        return _client(url, patience(), settings)
+    settings = frozenset(item for item in os.environ.items() if item[0].startswith("AWS_"))
+    wrong = [n for n, value in settings if n in _ENDPOINTS and _ENDPOINT.fullmatch(value) is None]
+    try:
+        if not wrong:
+            return _client(url, patience(), settings)
+    except (BaseError, ValueError):
+        wrong = ["the variables that begin with AWS_"]
+    raise StorageError(
+        "the settings in the environment are not understood", code="bad-environment", where=url,
+        next_step=f"check {wrong[0]}",
+    ) from None  # fmt: skip
 
 
 @lru_cache(maxsize=8)
@@ -134,6 +146,13 @@ def asking(doing: str, where: str, *, missing_is_ours: bool = True) -> Iterator[
         ) from None  # fmt: skip
     except (BaseError, ValueError, OSError) as error:
         raise _error(str(error), doing, where) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise StorageError(  # a setting it did not expect, in most cases
+            f"{doing} failed: the client broke down", code="bad-environment", where=where,
+            next_step="check the variables that begin with AWS_",
+        ) from None  # fmt: skip
 
 
 def _error(text: str, doing: str, where: str) -> StorageError:

@@ -109,7 +109,7 @@ class Bundled(Objects):
 
     def size(self, name: str) -> int:
         """How many bytes its member has."""
-        return self.members.getinfo(OBJECTS + name).file_size
+        return self.members.getinfo(self._known(OBJECTS + name)).file_size
 
     def exists(self, name: str) -> bool:
         """Whether the bundle holds an object."""
@@ -121,13 +121,17 @@ class Bundled(Objects):
 
     def member(self, name: str) -> BinaryIO:
         """Any member for reading."""
+        self.opened.setdefault(self._known(name))
+        return cast("BinaryIO", self.members.open(name))
+
+    def _known(self, name: str) -> str:
+        """The same name; MalformedError when no member has it."""
         if name not in self.names:
             raise MalformedError(
                 "the bundle lacks something it needs", expected=name, where=self.root,
                 next_step="ask for a new one: `ledger bundle`",
             )  # fmt: skip
-        self.opened.setdefault(name)
-        return cast("BinaryIO", self.members.open(name))
+        return name
 
     def bytes_of(self, name: str, limit: int) -> bytes:
         """The bytes of a member that has to be short."""

@@ -154,6 +154,30 @@ def test_a_place_nobody_listens_at_is_given_up_in_time(monkeypatch: pytest.Monke
     assert caught.value.code == "plain-http"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AWS_ENDPOINT_URL", "topsecret"), ("AWS_ENDPOINT_URL", ""),
+        ("AWS_ENDPOINT_URL", "http://a:topsecret@host"),
+        ("AWS_ALLOW_HTTP", "topsecret"), ("AWS_CHECKSUM_ALGORITHM", "topsecret"),
+        ("AWS_ACCESS_KEY_ID", "top\nsecret"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_used_are_not_repeated(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "topsecret")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:9")
+    monkeypatch.setenv("LEDGER_OBJECTS_WAIT", "0")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(StorageError) as caught:
+        Bucket("s3://scores/lab", Staging(Path(STAGING))).exists("log/checkpoint")
+    assert caught.value.code == "bad-environment"
+    assert "secret" not in str(caught.value)
+    assert "secret" not in capfd.readouterr().err
+
+
 def test_a_connection_is_not_taken_through_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket_requests, "_process", [os.getpid() + 1])
     with pytest.raises(StorageError) as caught:
