@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 APP = "evaluator-ledger"
-WAVE = 8  # tasks in a wave for each core of the cluster
+WAVE = 4  # tasks in a wave for each core of the cluster
 COLUMNS = "task long, payload binary"
 SCHEMA = pa.schema({"task": pa.int64(), "payload": pa.binary()})
 _CLUSTER_ATTEMPTS = 4  # Spark's own default
@@ -40,7 +40,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.python.worker.reuse": "true",
+    "spark.driver.maxResultSize": "0",  # a wave has a known size
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
 }
 

@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 Kernel = Callable[[Task], Iterable[Result]]
 
 TASK_ENTRIES = 1 << 20  # of a task at least: below, opening files weighs more than reading them
+MOST_ENTRIES = 1 << 22  # of a task at most: a worker holds its results until it is done
 TASKS_PER_WORKER = 8  # so that a slow task at the end keeps nobody waiting for long
 NAMES = "inline | pool | spark[:MASTER]"
 
@@ -82,7 +83,8 @@ HERE = Means()
 
 def share(entries: int, workers: int) -> int:
     """Into how many tasks entries are cut for some workers: neither tiny ones nor few long ones."""
-    return max(1, min(-(-entries // TASK_ENTRIES), workers * TASKS_PER_WORKER))
+    few = min(-(-entries // TASK_ENTRIES), workers * TASKS_PER_WORKER)
+    return max(1, few, -(-entries // MOST_ENTRIES))
 
 
 def cores() -> int:

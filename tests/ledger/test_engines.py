@@ -55,7 +55,8 @@ class TestChoice:
     def test_work_is_cut_where_it_pays(self) -> None:
         assert share(0, 8) == share(1, 8) == 1
         assert share(engines.TASK_ENTRIES * 3, 8) == 3
-        assert share(10**11, 8) == 8 * engines.TASKS_PER_WORKER
+        assert share(80 * engines.TASK_ENTRIES, 8) == 8 * engines.TASKS_PER_WORKER
+        assert share(10**11, 8) * engines.MOST_ENTRIES >= 10**11
         assert INLINE.pieces(10**9) == 1
         by_itself, asked = Pool(2), Pool(2, always=True)
         assert (by_itself.pieces(PAYS - 1), by_itself.pieces(PAYS)) == (1, 2)
