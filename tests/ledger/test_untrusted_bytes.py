@@ -55,7 +55,7 @@ from ledger.tlog_proof import TlogProof
 from ledger.vkey import COSIGNATURE, parse_vkey
 from tests.ledger.studies import Study, make
 
-MANY = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 MORE = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 Read = Callable[[bytes], object]
 

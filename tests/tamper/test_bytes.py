@@ -56,7 +56,7 @@ def test_a_flipped_byte_in_any_file_is_found_and_named(victim: Victim) -> None:
     for name in victim.names():
         if name != SETTINGS:
             size = victim.path(name).stat().st_size
-            flip_each(victim, name, spots(name, size, 30 if name == CATALOG else 1))
+            flip_each(victim, name, spots(name, size, 12 if name == CATALOG else 1))
     assert verify(victim.home).ok
 
 

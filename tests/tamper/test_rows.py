@@ -19,7 +19,7 @@ from tests.tamper.victims import CATALOG, Victim, changed, edited, flip, found, 
 Key = tuple[int, ...]
 # Where verification names what an added event or head leads to.
 ADDED = {"event": (f"{CATALOG} event 21",), "head": (f"{CATALOG} head of size 10000",)}
-FEW = 6  # pairs of one table by default
+FEW = 4  # pairs of one table by default
 
 
 def entry(table: str, key: Key) -> str:
@@ -177,7 +177,7 @@ def flipped_under_a_new_seal(victim: Victim, spots: int) -> None:
 
 
 def test_a_flip_under_a_new_seal_is_found_or_changes_no_row(victim: Victim) -> None:
-    flipped_under_a_new_seal(victim, 40)
+    flipped_under_a_new_seal(victim, 15)
 
 
 @pytest.mark.sweep
