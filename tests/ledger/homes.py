@@ -34,7 +34,7 @@ from ledger.events import (
 )
 from ledger.home import Home
 from ledger.keys import SigningKey
-from ledger.objects import Objects
+from ledger.objects import Store
 from ledger.refusals import encode_index
 from ledger.server import Server
 from migrations.append_only import TABLES
@@ -148,7 +148,7 @@ def channel_event(name: str = "direct", text: str = "score it", version: int = 1
 
 
 def put(
-    objects: Objects, name: Callable[[str], str], data: bytes, digest: Callable[[bytes], str] = blake3_digest
+    objects: Store, name: Callable[[str], str], data: bytes, digest: Callable[[bytes], str] = blake3_digest
 ) -> str:
     """Stores an object and returns its digest."""
     objects.put(name(digest(data)), data)
@@ -156,7 +156,7 @@ def put(
 
 
 def segment_event(
-    objects: Objects,
+    objects: Store,
     tag: str = "a",
     scope: tuple[tuple[str | None, str, int], ...] = ((channel_event().fingerprint, "run-1", 8),),
     span: tuple[str, str] = ("t0", "t9"),
@@ -194,7 +194,7 @@ def refused_side(number: int, channel: str = channel_event().fingerprint) -> Ref
     )  # fmt: skip
 
 
-def refusal_event(objects: Objects, sides: int = 3) -> RefusalEvent:
+def refusal_event(objects: Store, sides: int = 3) -> RefusalEvent:
     """A refusal whose objects exist."""
     index = encode_index([refused_side(n) for n in range(sides)])
     return RefusalEvent(
@@ -211,13 +211,13 @@ def refusal_event(objects: Objects, sides: int = 3) -> RefusalEvent:
     )
 
 
-def audit_event(objects: Objects, tag: str = "one") -> AuditEvent:
+def audit_event(objects: Store, tag: str = "one") -> AuditEvent:
     """A logged audit whose record exists."""
     record = put(objects, names.record_name, canonical({"record": tag}), sha256_digest)
     return AuditEvent("transport", record, sha256_digest(tag.encode()), sha256_digest(b"design"))
 
 
-def one_of_each(objects: Objects) -> list[Event]:
+def one_of_each(objects: Store) -> list[Event]:
     """An event of every type that derives rows."""
     return [
         channel_event(),

@@ -7,48 +7,30 @@ import os
 import pickle
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import obstore
 import pytest
 
 from contracts.digest import blake3_digest, sha256_digest
 from contracts.errors import MalformedError, StorageError, TamperError
 from ledger import object_names as names
-from ledger.bucket_requests import memory
 from ledger.objects import Staging, Store
 from ledger.objects_bucket import Bucket
 from ledger.objects_folder import Folder
+from tests.ledger.stores import FORMS, new_store, overwrite
 
 DATA = b"entries" * 1000
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=FORMS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """A store of either form: what is asked of both is asked here."""
-    if request.param == "folder":
-        return Folder(tmp_path / "objects")
-    return replace(memory_bucket(), beside=Staging(tmp_path / "staging"))
+    return new_store(request.param, tmp_path / "objects")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "objects")
-
-
-def memory_bucket() -> Bucket:
-    return Bucket.new_memory()
-
-
-def write(store: Store, name: str, data: bytes) -> None:
-    """Bytes under any name, as somebody with a shell puts them there."""
-    if isinstance(store, Folder):
-        path = store.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    else:
-        obstore.put(memory(store.url), name, data)
 
 
 def put(store: Store, data: bytes = DATA) -> str:
@@ -109,7 +91,7 @@ def test_bytes_that_are_not_what_the_name_says_are_refused(store: Store) -> None
 
 def test_a_changed_object_is_neither_accepted_nor_read(store: Store) -> None:
     name = put(store)
-    write(store, name, DATA[:-1] + b"!")
+    overwrite(store, name, DATA[:-1] + b"!")
     with pytest.raises(TamperError):
         put(store)
     with pytest.raises(TamperError):
@@ -158,8 +140,8 @@ def test_symbolic_links_are_refused_wherever_they_stand(folder: Folder, tmp_path
 def test_what_is_not_an_object_is_listed_as_stray(store: Store) -> None:
     put(store)
     store.stage().write_bytes(b"half")
-    write(store, "segments/notes.txt", b"mine")
-    write(store, ".DS_Store", b"")
+    overwrite(store, "segments/notes.txt", b"mine")
+    overwrite(store, ".DS_Store", b"")
     assert list(store.strays()) == [".DS_Store", "segments/notes.txt"]
     assert len(list(store.staged())) == 1
 
@@ -216,7 +198,7 @@ def test_a_store_can_be_opened_again_elsewhere(folder: Folder) -> None:
     for store in (folder, bucket):
         assert pickle.loads(pickle.dumps(store)) == store
     with pytest.raises(StorageError) as caught:
-        pickle.dumps(memory_bucket())
+        pickle.dumps(Bucket.new_memory())
     assert caught.value.code == "memory"
 
 

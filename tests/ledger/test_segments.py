@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,19 +17,20 @@ import pytest
 from contracts.errors import MalformedError, TamperError, UsageError
 from contracts.schema import JEV, REFUSED, TRANSPORT, Column, SegmentSchema
 from ledger import entry_id, segments
-from ledger.objects_folder import Folder
+from ledger.objects import Store
 from ledger.pages import page_leaves
 from ledger.segment_reader import SegmentReader
 from ledger.segments import WrittenSegment
 from ledger.sorting import sort
 from tests.ledger.score_tables import coded, digest, entries, in_flight
+from tests.ledger.stores import FORMS, new_store, overwrite
 
 KEY = TRANSPORT.key
 
 
-@pytest.fixture
-def objects(tmp_path: Path) -> Objects:
-    return Folder(tmp_path)
+@pytest.fixture(params=FORMS)
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return new_store(request.param, tmp_path)
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def refused_rows() -> pa.Table:
 # --- writing
 
 
-def test_written_rows_come_back_with_what_the_log_commits_to(objects: Folder) -> None:
+def test_written_rows_come_back_with_what_the_log_commits_to(objects: Store) -> None:
     table = entries(5, 3)
     (written,) = segments.write(table, TRANSPORT, objects)
     ordered = sort(table, TRANSPORT)
@@ -118,7 +120,7 @@ def test_written_rows_come_back_with_what_the_log_commits_to(objects: Folder) ->
             reader.check_pages()
 
 
-def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Folder) -> None:
+def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Store) -> None:
     table = entries(6, 4)
     (written,) = segments.write(table, TRANSPORT, objects)
     shuffled = coded(table.take(pa.array(np.random.default_rng(2).permutation(table.num_rows))))
@@ -128,7 +130,7 @@ def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Fold
         assert list(segments.commitments(other, TRANSPORT)) == [written.root]
 
 
-def test_a_call_is_cut_after_sorting(objects: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_is_cut_after_sorting(objects: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "SEGMENT_ROWS", 512)
     table = entries(10, 5)
     written = segments.write(table, TRANSPORT, objects)
@@ -138,7 +140,7 @@ def test_a_call_is_cut_after_sorting(objects: Folder, monkeypatch: pytest.Monkey
     assert rows_of(read) == rows_of(sort(table, TRANSPORT))
 
 
-def test_progress_counts_every_row(objects: Folder, small_groups: None) -> None:
+def test_progress_counts_every_row(objects: Store, small_groups: None) -> None:
     seen: list[int] = []
     table = entries(10, 5)
     segments.write(table, TRANSPORT, objects, progress=seen.append)
@@ -146,14 +148,14 @@ def test_progress_counts_every_row(objects: Folder, small_groups: None) -> None:
     assert len(seen) == 3
 
 
-def test_refused_rows_are_stored_the_same_way(objects: Folder) -> None:
+def test_refused_rows_are_stored_the_same_way(objects: Store) -> None:
     (written,) = segments.write(refused_rows(), REFUSED, objects, folder="refusals")
     assert all(name.startswith("refusals/") for name in written.names)
     with SegmentReader.ranged(objects, written, "refusals") as reader:
         assert reader.read()["status"].to_pylist().count("timeout") == reader.read()["energy"].null_count > 0
 
 
-def test_every_kind_is_stored_by_its_schema_alone(objects: Folder) -> None:
+def test_every_kind_is_stored_by_its_schema_alone(objects: Store) -> None:
     """Predictions: keys with absent parts, an absent channel, other first columns."""
     groups = [(None, None, "file:0"), ("questions", None, "run"), ("questions", digest("c"), "run")]
     rows: list[dict[str, object]] = [
@@ -183,7 +185,7 @@ def test_every_kind_is_stored_by_its_schema_alone(objects: Folder) -> None:
         assert stop - start == 12
 
 
-def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Folder, tmp_path: Path) -> None:
+def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Store, tmp_path: Path) -> None:
     table = sort(entries(80, 5, layouts=4), TRANSPORT)
     (written,) = segments.write(table, TRANSPORT, objects)
     pq.write_table(plain_text(table), tmp_path / "plain.parquet", compression="zstd")
@@ -194,13 +196,13 @@ def test_sorted_rows_take_no_more_than_plain_zstd_parquet(objects: Folder, tmp_p
 
 
 @pytest.fixture
-def stored(objects: Folder, small_groups: None) -> tuple[Folder, WrittenSegment, pa.Table]:
+def stored(objects: Store, small_groups: None) -> tuple[Store, WrittenSegment, pa.Table]:
     table = entries(9, 6)
     (written,) = segments.write(table, TRANSPORT, objects)
     return objects, written, plain_text(sort(table, TRANSPORT))
 
 
-Stored = tuple[Folder, WrittenSegment, pa.Table]
+Stored = tuple[Store, WrittenSegment, pa.Table]
 
 
 def test_any_range_is_exactly_those_rows(stored: Stored) -> None:
@@ -225,9 +227,11 @@ def test_trajectories_are_found_or_proved_absent(stored: Stored, opened: type) -
             assert list(range(start, stop)) == [i for i, t in enumerate(ids) if first <= t <= last]
 
 
-def rewrite(objects: Folder, name: str, table: pa.Table, **options: object) -> None:
+def rewrite(objects: Store, name: str, table: pa.Table, **options: object) -> None:
     """What somebody with write access does: another file under the committed name."""
-    pq.write_table(table, objects.path(name), **options)
+    file = io.BytesIO()
+    pq.write_table(table, file, **options)
+    overwrite(objects, name, file.getvalue())
 
 
 def changed(table: pa.Table, row: int, column: str, value: object) -> pa.Table:
@@ -281,7 +285,7 @@ def test_a_file_of_another_shape_is_refused(stored: Stored, damage: str) -> None
     elif damage == "columns":
         rewrite(objects, written.names[0], ordered.drop_columns(["success"]))
     else:
-        objects.path(written.names[0]).write_bytes(b"PAR1" * 40 if damage == "garbage" else b"")
+        overwrite(objects, written.names[0], b"PAR1" * 40 if damage == "garbage" else b"")
     with pytest.raises(TamperError) as caught:
         SegmentReader.ranged(objects, written)
     assert caught.value.kind == "data"
@@ -289,13 +293,9 @@ def test_a_file_of_another_shape_is_refused(stored: Stored, damage: str) -> None
 
 def test_false_leaves_are_refused(stored: Stored) -> None:
     objects, written, _ = stored
-    path = objects.path(written.names[1])
-    for forged in (
-        path.read_bytes()[:-32],
-        bytes(32) + path.read_bytes()[32:],
-        path.read_bytes() + bytes(32),
-    ):
-        path.write_bytes(forged)
+    right = objects.read(written.names[1])
+    for forged in (right[:-32], bytes(32) + right[32:], right + bytes(32)):
+        overwrite(objects, written.names[1], forged)
         with (
             SegmentReader.ranged(objects, written) as reader,
             pytest.raises(TamperError, match="entries root"),
@@ -305,9 +305,8 @@ def test_false_leaves_are_refused(stored: Stored) -> None:
 
 def test_false_source_rows_are_refused(stored: Stored) -> None:
     objects, written, _ = stored
-    objects.path(written.names[2]).write_bytes(
-        pa.Codec("zstd").compress(bytes(12 * written.rows), asbytes=True)
-    )
+    forged = pa.Codec("zstd").compress(bytes(12 * written.rows), asbytes=True)
+    overwrite(objects, written.names[2], forged)
     with SegmentReader.ranged(objects, written) as reader, pytest.raises(TamperError):
         reader.source_rows()
 
@@ -324,14 +323,13 @@ def flips(data: bytes, step: int) -> Iterator[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("step", [499, pytest.param(7, marks=pytest.mark.sweep)])
-def test_no_flipped_bit_is_read_as_an_entry(objects: Folder, step: int) -> None:
+def test_no_flipped_bit_is_read_as_an_entry(objects: Store, step: int) -> None:
     """Whole reads refuse every flip; ranged reads refuse it, or the flip is in no value."""
     table = entries(2, 2)
     (written,) = segments.write(table, TRANSPORT, objects)
     ordered = plain_text(sort(table, TRANSPORT))
-    path = objects.path(written.names[0])
-    for at, flipped in flips(path.read_bytes(), step):
-        path.write_bytes(flipped)
+    for at, flipped in flips(objects.read(written.names[0]), step):
+        overwrite(objects, written.names[0], flipped)
         with pytest.raises(TamperError):
             SegmentReader.whole(objects, written)
         with suppress(TamperError), SegmentReader.ranged(objects, written) as reader:
