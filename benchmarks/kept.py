@@ -62,12 +62,13 @@ class Result:
 
 @dataclass
 class Results:
-    """All of them, with the day, the machine and the versions."""
+    """All of them, with the day, the machine and the versions; `finished` when nothing asked for is left."""
 
     date: str
     machine: str
     versions: dict[str, str]
     results: list[Result] = field(default_factory=list)
+    finished: bool = False
 
     def of(self, suite: str, entries: int) -> Result | None:
         """What is kept of a suite at a size."""

@@ -2,7 +2,8 @@
 
 Cases of a suite take turns, so a machine that is busy for a minute slows all of them and not one. A case is
 run five times where it takes less than half a minute, three times below two minutes, else once. Numbers are
-kept after every run where --json says; --resume goes on from there. Exit code 1 when a bar is not met.
+kept after every run where --json says; --resume goes on from a benchmark that was interrupted. Exit code 1
+when a bar is not met or a command fails.
 """
 
 from __future__ import annotations
@@ -134,7 +135,9 @@ def options() -> argparse.Namespace:
         "--folder", type=Path, help="where data and homes are made (default: a temporary one)"
     )
     parser.add_argument("--json", type=Path, help="keep the numbers in this file")
-    parser.add_argument("--resume", action="store_true", help="leave out what --json holds already")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with an interrupted run that --json holds"
+    )
     parser.add_argument("--markdown", type=Path, help="put the table between the marks of this page")
     given = parser.parse_args()
     if unknown := set(given.suites) - SUITES.keys():
@@ -151,10 +154,9 @@ def main() -> None:
         given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ledger-bench-", dir=given.folder) as temporary:
         folder = Path(temporary)
-        if given.resume and given.json.exists():
-            results = kept.read(given.json)
-        else:
-            results = Results(f"{datetime.now(UTC):%Y-%m-%d}", machine(folder), versions())
+        results = Results(f"{datetime.now(UTC):%Y-%m-%d}", machine(folder), versions())
+        if given.resume and given.json.exists() and not (before := kept.read(given.json)).finished:
+            results = before
         print(results.machine, "\n", flush=True)
         size_before = 0
         try:
@@ -162,11 +164,14 @@ def main() -> None:
                 if size != size_before:
                     shutil.rmtree(folder / f"home{size_before}", ignore_errors=True)
                 size_before = size
-                before = results.of(suite, size)
-                done = before if before and before.done else run(suite, size, folder, results, given)
+                done = results.of(suite, size)
+                if done is None or not done.done:
+                    done = run(suite, size, folder, results, given)
                 print(
                     f"{table.times(done)}\n\n{table.terminal(table.rows_of(done, BARS[suite]))}\n", flush=True
                 )
+            results.finished = True
+            results.write(given.json)
         except KeyboardInterrupt:
             say("")
             print("interrupted; what was measured is kept" if given.json else "interrupted", file=sys.stderr)

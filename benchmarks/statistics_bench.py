@@ -1,7 +1,6 @@
 """How fast intervals are made: beside scipy and arch on the same cluster sums, and over a million clusters.
 
-The sizes are those of the bars, whatever number of entries is asked for. A peer that is not installed is
-named and left out.
+The sizes are those of the bars, whatever number of entries is asked for.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+import peer_python
 from case import Bar, Case, Measured, seconds
 
 HERE = Path(__file__).resolve().parent
 REPEATS = 200  # of a few milliseconds each, so that what is compared is not the start of Python
-PEERS = [name for name in ("ledger", "scipy", "arch") if name == "ledger" or find_spec(name)]
-DRAWN_BY = [name for name in ("numpy", "numba") if find_spec(name)]
+PEERS = ("ledger", "scipy", "arch")
+DRAWN_BY = ("numpy", "numba")
 MEANS = "bootstrap of 1M clusters by {}"
 ORDER = "median and trimmed mean, 100k clusters"
 
@@ -24,9 +24,6 @@ ORDER = "median and trimmed mean, 100k clusters"
 def cases(folder: Path, entries: int) -> list[Case]:
     """Both ways to draw must give the same interval, or the benchmark ends there."""
     del entries
-    for name in ("scipy", "arch", "numba"):
-        if name not in PEERS + DRAWN_BY:
-            print(f"{name}: not installed")
     made = [
         _case(_small(peer, repeats), "small", peer, str(repeats))
         for peer in PEERS
@@ -37,8 +34,12 @@ def cases(folder: Path, entries: int) -> list[Case]:
     return [*made, _case(ORDER, "order", "ledger", "1", str(folder / "order.txt"))]
 
 
-def _case(name: str, *words: str) -> Case:
-    return Case(name, [sys.executable, str(HERE / "statistics_case.py"), *words])
+def _case(name: str, question: str, by: str, *words: str) -> Case:
+    foreign = by in ("scipy", "arch")
+    there = by in peer_python.versions() if foreign else by == "ledger" or find_spec(by) is not None
+    python = peer_python.python() if foreign else sys.executable
+    command = [python, str(HERE / "statistics_case.py"), question, by, *words]
+    return Case(name, command, missing=None if there else f"{by}: not installed")
 
 
 def _small(peer: str, repeats: int) -> str:
@@ -68,11 +69,7 @@ def _processor(case: str, at_most: float) -> Bar:
 
 
 BARS: list[Bar] = [
-    *(_against(peer, at_least) for peer, at_least in (("scipy", 1.0), ("arch", 4.0)) if peer in PEERS),
-    *(
-        _processor(MEANS.format(name), at_most)
-        for name, at_most in (("numpy", 90.0), ("numba", 20.0))
-        if name in DRAWN_BY
-    ),
+    *(_against(peer, at_least) for peer, at_least in (("scipy", 1.0), ("arch", 4.0))),
+    *(_processor(MEANS.format(name), at_most) for name, at_most in (("numpy", 90.0), ("numba", 20.0))),
     seconds(ORDER, 10.0),
 ]
