@@ -126,6 +126,7 @@ def test_another_key_does_not_sign(place: Place) -> None:
     assert_sound(place, 1)
 
 
+@on_server_in_sweep
 def test_objects_must_be_there_first(place: Place) -> None:
     event = segment_event(place.home.objects)
     place.home.objects.remove(events.object_names(event)[1])
@@ -135,6 +136,7 @@ def test_objects_must_be_there_first(place: Place) -> None:
     assert_sound(place, 1)
 
 
+@on_server_in_sweep
 def test_long_lists_stand_in_objects_and_come_back(place: Place) -> None:
     scope = tuple((None, f"run-{i}", 1) for i in range(4000))
     event = segment_event(place.home.objects, scope=scope)
@@ -146,6 +148,7 @@ def test_long_lists_stand_in_objects_and_come_back(place: Place) -> None:
     assert row.acquisitions == event.acquisitions
 
 
+@on_server_in_sweep
 def test_sizes_around_a_tile_and_partial_files(place: Place) -> None:
     for size in (254, 255, 256, 257, 300, 520):
         with Index.open(place.home) as index:
@@ -161,6 +164,7 @@ def test_sizes_around_a_tile_and_partial_files(place: Place) -> None:
     assert heads_stored == [1, 254, 255, 256, 257, 300, 520]
 
 
+@on_server_in_sweep
 def test_a_clock_that_goes_backwards_is_a_warning(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
     commit = append(place, acquisition("run-1"))
@@ -169,6 +173,7 @@ def test_a_clock_that_goes_backwards_is_a_warning(place: Place, monkeypatch: pyt
     assert_sound(place, 2)
 
 
+@on_server_in_sweep
 def test_plans_are_stored_and_proved(place: Place) -> None:
     append(place, PlanEvent("main", sha256_digest(b"{}"), {}))
     assert_sound(place, 2)
@@ -336,6 +341,7 @@ def test_a_head_signed_by_a_stranger_is_refused(place: Place) -> None:
     assert caught.value.where == "head of size 2"
 
 
+@on_server_in_sweep
 def test_a_damaged_checkpoint_stops_a_writer(place: Place) -> None:
     path = place.home.objects.path(publish.CHECKPOINT)
     path.write_bytes(path.read_bytes().replace(b"\n1\n", b"\n2\n"))

@@ -21,6 +21,7 @@ from tests.ledger.homes import (
     lose_catalog,
     new_place,
     on_file,
+    on_server_in_sweep,
     one_of_each,
     segment_event,
     stored,
@@ -119,6 +120,7 @@ def test_events_that_were_not_published_are_not_lost(place: Place) -> None:
     assert rebuild(place.home).size == 8
 
 
+@on_server_in_sweep
 @pytest.mark.parametrize("name", ["log/checkpoint", "log/tile/entries/000.p/8"])
 def test_a_log_that_does_not_verify_makes_no_catalog(place: Place, name: str) -> None:
     path = place.home.objects.path(name)
@@ -148,6 +150,7 @@ def test_a_shortened_log_makes_no_catalog(place: Place, tmp_path: Path) -> None:
         Index.open(place.home)
 
 
+@on_server_in_sweep
 @pytest.mark.parametrize("folder", ["lists", "refusals"])
 def test_a_changed_list_makes_no_catalog(place: Place, folder: str) -> None:
     for name in place.home.objects.list(folder):
@@ -159,6 +162,7 @@ def test_a_changed_list_makes_no_catalog(place: Place, folder: str) -> None:
     assert caught.value.kind == "data"
 
 
+@on_server_in_sweep
 def test_a_head_that_is_not_one_is_left_out_and_named(place: Place) -> None:
     objects = place.home.objects
     objects.path("log/heads/7").write_bytes(objects.read("log/heads/7").replace(b"\n7\n", b"\n6\n"))
@@ -178,6 +182,7 @@ def test_without_a_pin_somebody_vouches(place: Place) -> None:
     assert pin.load("test-log").head.size == 8  # type: ignore[union-attr]
 
 
+@on_server_in_sweep
 def test_nothing_published(place: Place) -> None:
     place.home.objects.remove(publish.CHECKPOINT)
     with pytest.raises(StorageError):

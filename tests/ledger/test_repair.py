@@ -23,6 +23,7 @@ from tests.ledger.homes import (
     chosen,
     files,
     new_place,
+    on_server_in_sweep,
     one_of_each,
     segment_event,
 )
@@ -46,6 +47,7 @@ def test_nothing_to_do(place: Place) -> None:
     assert files(place.home.path) == before
 
 
+@on_server_in_sweep
 def test_objects_that_no_event_names_are_removed_once_they_are_old(place: Place) -> None:
     kept = set(place.home.objects.list())
     segment_event(place.home.objects, "orphan")
@@ -64,6 +66,7 @@ def test_objects_that_no_event_names_are_removed_once_they_are_old(place: Place)
     assert repair(place.home) == Repair((), (), ())
 
 
+@on_server_in_sweep
 def test_an_orphan_that_is_written_again_is_young_again(place: Place) -> None:
     data = b"of a call that did not end"
     name = names.segment_name(blake3_digest(data))
@@ -73,6 +76,7 @@ def test_an_orphan_that_is_written_again_is_young_again(place: Place) -> None:
     assert repair(place.home).young == (name,)
 
 
+@on_server_in_sweep
 def test_what_others_left_is_listed_and_left(place: Place) -> None:
     stray = place.home.objects.root / "segments" / "notes.txt"
     stray.write_text("mine")
@@ -80,6 +84,7 @@ def test_what_others_left_is_listed_and_left(place: Place) -> None:
     assert stray.exists()
 
 
+@on_server_in_sweep
 @pytest.mark.parametrize(
     "name", ["log/tile/0/000.p/7", "log/tile/entries/000.p/7", "log/heads/1", "log/checkpoint"]
 )
