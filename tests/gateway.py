@@ -116,7 +116,11 @@ def running(root: Path) -> Iterator[Gateway]:
     """A gateway over an empty folder."""
     volume = [program(), "format", "--storage", "file", "--bucket", f"{root}/data/", "--trash-days", "0"]
     made = subprocess.run(
-        [*volume, f"sqlite3://{root / 'meta.db'}", "tests"], capture_output=True, timeout=60, check=False
+        [*volume, f"sqlite3://{root / 'meta.db'}", "tests"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "HOME": str(root)},
     )
     if made.returncode:
         raise NoGatewayError(f"juicefs format failed: {made.stderr.decode()[-300:]}")

@@ -13,9 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from contracts.digest import blake3_digest
+from contracts.errors import StorageError
 from ledger import segments
 from ledger.bucket_requests import connected
 from ledger.home import read
+from ledger.object_names import segment_name
 from tests import gateway as gateways
 from tests.audits.cohorts import SPEC, noisy, rows
 from tests.cli.calls import called
@@ -313,9 +316,6 @@ def test_neither_catalog_nor_objects_in_the_home(
 
 
 def test_large_files_go_up_in_parts_and_come_back(lab: Lab) -> None:
-    from contracts.digest import blake3_digest
-    from ledger.object_names import segment_name
-
     objects = read(lab.folder / ".ledger").objects
     data = os.urandom(20 << 20)
     staged = objects.stage(".parquet")
@@ -328,6 +328,29 @@ def test_large_files_go_up_in_parts_and_come_back(lab: Lab) -> None:
     with objects.ranged(name) as file:
         file.seek(9 << 20)
         assert file.read(100) == data[9 << 20 :][:100]
+
+
+def test_a_large_file_that_is_cut_short_is_nowhere_to_be_seen(lab: Lab) -> None:
+    objects = read(lab.folder / ".ledger").objects
+    data = os.urandom(20 << 20)
+    name = segment_name(blake3_digest(data))
+
+    def die(method: str, path: str, so_far: int) -> bool:
+        if "partNumber=2" in path and so_far > 1 << 20:
+            lab.door.gateway.kill()
+            return True
+        return False
+
+    lab.door.cut = die
+    with pytest.raises(StorageError) as caught:
+        objects.put(name, data)
+    lab.door.cut = None
+    assert name in str(caught.value)
+    lab.door.gateway.start()
+    assert not objects.exists(name)
+    assert name not in lab.names()
+    objects.put(name, data)
+    assert objects.read_checked(name) == data
 
 
 def test_objects_in_a_folder_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
