@@ -60,7 +60,7 @@ class Spark:
 
     def pieces(self, entries: int) -> int:
         """See Engine."""
-        workers = self._context.defaultParallelism
+        workers = int(self._context.defaultParallelism)
         return max(share(entries, workers), workers)
 
     def map(self, kernel: Kernel[Task, Result], tasks: Sequence[Task]) -> Iterator[Result]:
