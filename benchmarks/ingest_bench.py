@@ -95,14 +95,17 @@ NAMES = {
     "iceberg": "pyiceberg append",
     "rewrite": "pyarrow rewrite",
 }
-STATED = 10_000_000
+STATED, SMALL = 10_000_000, 1_000_000
 BARS: list[Bar] = [
     faster("ingest / SQLModel, entries/s", "ingest", NAMES["sqlmodel"], 100.0, STATED),
     faster("ingest / sqlite3 executemany, entries/s", "ingest", NAMES["sqlite"], 6.0, STATED),
     faster("ingest / PostgreSQL COPY, entries/s", "ingest", NAMES["postgres"], 2.0, STATED),
     faster("ingest / pyiceberg append, entries/s", "ingest", NAMES["iceberg"], 1.3, STATED),
     times("ingest / pyarrow rewrite, time", "ingest", NAMES["rewrite"], at_most=2.5, of=STATED),
+    faster("ingest / sqlite3 executemany, entries/s", "ingest", NAMES["sqlite"], 3.0, SMALL),
+    times("ingest / pyarrow rewrite, time", "ingest", NAMES["rewrite"], at_most=4.0, of=SMALL),
     megabytes("ingest", 2048, STATED),
+    megabytes("ingest", 1000, SMALL),
     times(
         "rows shuffled / sorted, time", "ingest, rows shuffled", "ingest, rows sorted", at_most=2.0, of=STATED
     ),

@@ -62,14 +62,27 @@ def rows(results: Results, bars: Mapping[str, Sequence[Bar]]) -> Iterator[Row]:
 def rows_of(result: Result, bars: Sequence[Bar]) -> Iterator[Row]:
     """The bars of one suite at one size."""
     found = result.found()
-    for bar in bars:
+    for bar in _stated(bars, result.entries):
         absent = [name for name in bar.needs if name not in found]
         value = None if absent else bar.value(found)
-        if value is None and bar.of not in (None, result.entries):
-            continue
         stated = "" if bar.of in (None, result.entries) else f"stated for {size(bar.of or 0)}"
         why = "; ".join(dict.fromkeys(result.missing.get(name, "not run") for name in absent))
-        yield Row(bar.name, size(result.entries), value, bar, why or stated)
+        yield Row(bar.name + _fewer(found, bar, result), size(result.entries), value, bar, why or stated)
+
+
+def _stated(bars: Sequence[Bar], entries: int) -> Iterator[Bar]:
+    """Of bars with one name that which is stated for this size, else the one for the largest."""
+    for name in dict.fromkeys(bar.name for bar in bars):
+        same = [bar for bar in bars if bar.name == name]
+        here = [bar for bar in same if bar.of in (None, entries)]
+        yield here[0] if here else max(same, key=lambda bar: bar.of or 0)
+
+
+def _fewer(found: Mapping[str, Measured], bar: Bar, result: Result) -> str:
+    """Says of a rate on how many entries it was measured, where those are fewer."""
+    given = [found[name].entries or result.entries for name in bar.needs if name in found]
+    fewest = min(given, default=result.entries)
+    return f" (that on {size(fewest)})" if fewest <= 0.95 * result.entries else ""
 
 
 def growths(results: Sequence[Result]) -> Iterator[Row]:
