@@ -73,13 +73,14 @@ class Spark:
 
     def close(self) -> None:
         """See Engine."""
-        if self._session is not None and self._ours:
+        if self._ours:
             with suppress(Exception):  # a JVM that is gone already has nothing to be stopped
-                self._session.stop()
+                if self._session is not None:
+                    self._session.stop()
             _end_gateway()
         if self._log is not None:
             self._log.close()
-        self._session = self._log = None
+        self._session, self._log, self._ours = None, None, False
 
     def _wave(self, run: _Partition, tasks: Sequence[Task]) -> list[Any]:
         rows = [
@@ -127,6 +128,7 @@ class Spark:
         if conf.get("spark.master", "local[*]").startswith("local"):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._log = TemporaryFile()  # noqa: SIM115 (the JVM writes to it as long as it lives)
+        self._ours = True
         try:
             # The JVM and its workers write to standard error whatever the log level says.
             gateway = launch_gateway(conf=conf, popen_kwargs={"stderr": self._log})
@@ -139,7 +141,6 @@ class Spark:
                 code="no-engine", where=f"--engine spark{':' + self._master if self._master else ''}",
                 next_step="see docs/scale.md for what Spark needs",
             ) from error  # fmt: skip
-        self._ours = True
         return SparkSession(context)
 
     def _told(self) -> str:
@@ -148,7 +149,7 @@ class Spark:
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").splitlines()
         telling = [line for line in lines if "Error" in line or "Exception" in line]
-        return telling[0].strip()[:200] if telling else ""
+        return re.sub(r'^Exception in thread "[^"]*" ', "", telling[0].strip())[:200] if telling else ""
 
 
 @dataclass(frozen=True)

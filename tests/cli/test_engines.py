@@ -47,13 +47,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return made
 
 
-def run(place: Place, *words: str) -> dict[str, Any]:
+def started(place: Place, *words: str) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, in another directory than the home's."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(place.config)}
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", "from cli.main import run; run()", "--home", place.home.path, *words],
         capture_output=True, text=True, timeout=900, check=False, env=environment, cwd=place.config,
     )  # fmt: skip
+
+
+def run(place: Place, *words: str) -> dict[str, Any]:
+    """The object that a command prints, which ends well and says nothing else."""
+    done = started(place, *words)
     assert (done.returncode, done.stderr) == (0, "")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -87,6 +92,14 @@ def test_a_pool_leaves_the_same_log(place: Place, tmp_path: Path) -> None:
 
 def test_spark_leaves_the_same_log(place: Place, tmp_path: Path, spark: tuple[str, ...]) -> None:
     same_log(place, tmp_path, ("--engine", "inline"), spark)
+
+
+def test_a_master_that_spark_does_not_know_is_said(place: Place, spark: tuple[str, ...]) -> None:
+    done = started(place, *AUDIT, "--engine", "spark:nonsense")
+    assert (done.returncode, done.stderr) == (3, "")
+    error = json.loads(done.stdout)["error"]
+    assert (error["code"], error["where"]) == ("no-engine", "--engine spark:nonsense")
+    assert "Master must" in error["what"]
 
 
 @pytest.mark.sweep
