@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import server
-from case import LEDGER, Bar, Case, Fact, faster, megabytes, share, times
+from case import LEDGER, Bar, Case, Fact, Home, faster, megabytes, share, times
 from data import Order, whole, write
 from homes import copied, new_home
 from peer_python import peer
@@ -22,10 +22,10 @@ PEERS_UP_TO = 10_000_000
 def cases(folder: Path, entries: int) -> list[Case | Fact]:
     """Each starts from nothing: contracts, pages, tree, signature and every fsync are in the time."""
     template = new_home(folder / "empty")
-    fresh = copied(template, folder / "fresh")
 
     def ingest(name: str, order: Order) -> Case:
         source = write(folder / f"{order}.parquet", entries, order=order)
+        fresh = Home(folder / f"home-{order}")
         return Case(
             name,
             [*LEDGER, "ingest", str(source)],
@@ -40,9 +40,8 @@ def cases(folder: Path, entries: int) -> list[Case | Fact]:
         ingest("ingest, rows shuffled", "rows"),
         ingest("ingest, rows sorted", "sorted"),
     ]
-    # the home of the last ingest of a turn is there to be looked at: the sorted one, of the same rows
     per_entry = {
-        "home": lambda: sum(map(_size, fresh.segment_files)) / whole(entries),
+        "home": lambda: sum(map(_size, Home(folder / "home-requests").segment_files)) / whole(entries),
         "Parquet": lambda: _size(folder / "sorted.parquet") / whole(entries),
     }
     if entries <= PEERS_UP_TO:

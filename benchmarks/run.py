@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def measure(case: Case, report: Path) -> Run:
     """One run of one case."""
     if case.prepare is not None:
         case.prepare()
+    os.sync()  # what the case before left to be written is not written while this one runs
     runner = [sys.executable, "-S", str(HERE / "measure.py"), str(report), *case.command]
     done = subprocess.run(runner, env=dict(case.environment), stderr=subprocess.PIPE, check=True)
     numbers = json.loads(report.read_text())

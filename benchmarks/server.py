@@ -17,7 +17,12 @@ def url() -> str:
 
     postgres.SETTINGS.clear()
     postgres.SETTINGS.update(
-        {"listen_addresses": "127.0.0.1", "max_wal_size": "8GB", "log_min_messages": "fatal"}
+        {
+            "listen_addresses": "127.0.0.1",
+            "max_wal_size": "8GB",  # no checkpoint in the middle of a copy
+            "autovacuum": "off",  # nor anything afterwards, while others are measured
+            "log_min_messages": "fatal",
+        }
     )
     kept = contextlib.ExitStack()
     cluster = kept.enter_context(postgres.running())

@@ -12,6 +12,7 @@ from kept import Result, Results
 
 BEGIN, END = "<!-- table -->", "<!-- end -->"
 FROM, TO = 10_000_000, 50_000_000  # between which growth is judged
+PAGE = 118  # columns of a line of text
 GROWTH = 6.0  # times as long, at most, for five times as many entries
 MEMORY_GROWTH = 1.2
 MEMORY_OF = ("audit",)  # cases whose memory must not follow the number of entries
@@ -149,9 +150,13 @@ def _cells(one: Measured) -> tuple[str, str, str, str, str]:
 def markdown(results: Results, bars: Mapping[str, Sequence[Bar]]) -> str:
     """Both tables with the day, the machine and the versions, for a page."""
     largest = max((result.entries for result in results.results), default=0)
+    named = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     lines = [
-        f"Measured on {results.date} with up to {size(largest)} entries, on {results.machine}.",
-        "Versions: " + ", ".join(f"{name} {version}" for name, version in results.versions.items()) + ".",
+        *textwrap.wrap(
+            f"Measured on {results.date} with up to {size(largest)} entries, on {results.machine}. "
+            f"Versions: {named}.",
+            PAGE,
+        ),
         "",
         "| what | entries | measured | bar | |",
         "|---|---:|---:|---:|---|",
