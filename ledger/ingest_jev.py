@@ -183,7 +183,7 @@ def _parts(rows: Sorted) -> Iterator[pa.Table]:
 
 
 def _grouped(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Coded text with a dictionary for each row group, since a file repeats it in every one of them."""
+    """Coded text with a dictionary for each row group, so that no group's writing has to look through all."""
     if not (is_text(column.type) and pa.types.is_dictionary(column.type)):
         return column
     chunks = []
