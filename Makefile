@@ -39,7 +39,7 @@ spark-install: $(VENV)/.dev
 
 spark: spark-install
 	$(BIN)/python -m pytest -p no:xdist -m "sweep or not sweep" tests/ledger/test_engine_spark.py \
-	  tests/cli/test_engines.py -k "spark or million"
+	  tests/cli/test_engines.py tests/cli/test_interruption.py -k "spark or million"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from contracts.errors import StorageError
+from ledger.engine_spark import Spark
 from ledger.index import Index
 from ledger.ingest import ingest
 from ledger.repair import repair
@@ -96,6 +98,18 @@ def test_what_was_there_is_kept_and_nothing_else(place: Place, moment: str, word
     repair(place.home, grace=0.0)
     report = verify(place.home, full=True)
     assert (report.ok, report.notices) == (True, ())
+
+
+def test_spark_is_interrupted_too(place: Place) -> None:
+    try:
+        Spark("local[2]")
+    except StorageError as error:
+        pytest.skip(f"no Spark: {error}")
+    before = size(place)
+    done = pressed(place, "entries", *AUDIT, "--engine", "spark:local[2]")
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    assert done.stderr.startswith(f"ledger: interrupted; the log has {before} events, as before;")
+    assert size(place) == before
 
 
 def test_what_was_recorded_before_is_told(place: Place) -> None:
