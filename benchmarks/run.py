@@ -3,7 +3,7 @@
 Cases of a suite take turns, so a machine that is busy for a minute slows all of them and not one. A case is
 run five times where it takes less than half a minute, three times below two minutes, else once. Numbers are
 kept after every run where --json says; --resume goes on from a benchmark that was interrupted. Exit code 1
-when a bar is not met or a command fails.
+when a bar is not met or a command fails; a page is written only by a benchmark that came to its end.
 """
 
 from __future__ import annotations
@@ -177,6 +177,7 @@ def main() -> None:
         except KeyboardInterrupt:
             say("")
             print("interrupted; what was measured is kept" if given.json else "interrupted", file=sys.stderr)
+            sys.exit(130)
     grown = list(table.growths(results.results))
     if grown:
         print(table.terminal(grown), "\n")

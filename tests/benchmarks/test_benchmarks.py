@@ -165,6 +165,17 @@ def test_a_command_that_fails_is_named_and_the_others_go_on(
     assert json.loads(given.json.read_text())["results"][0]["done"] is True
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what all processes hold together")
+def test_memory_is_that_of_all_processes(tmp_path: Path) -> None:
+    held = "b = bytearray(60 << 20); import time; time.sleep(1.5)"
+    started = f"[subprocess.Popen([sys.executable, '-c', {held!r}]) for _ in 'ab']"
+    script = f"import subprocess, sys\nfor p in {started}: p.wait()"
+    case = Case("two", [sys.executable, "-c", script])
+    found = run.measure(case, tmp_path / "report.json")
+    assert 120 < found.megabytes < 400
+    assert found.seconds > 0.4
+
+
 @pytest.mark.parametrize("order", ["requests", "rows", "sorted"])
 def test_blocks_add_up_to_the_same_rows(order: data.Order, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "BLOCK", 5 * data.PER_TRAJECTORY)
