@@ -1,8 +1,8 @@
 """Adding rows to the catalog: one transaction that holds the write lock from its start.
 
-A catalog file at the present revision is written through the standard library, which is there at once. The
-tables' own module is slow to import, and is asked only where there is more to do: an older catalog, which is
-migrated first, or one on a server.
+A catalog at the present revision is written through the standard library or a server's driver, which are
+there at once. The tables' own module is slow to import, and is asked only where there is more to do: an older
+catalog, which is migrated first.
 """
 
 from __future__ import annotations
@@ -38,6 +38,13 @@ def writing(place: Place, wait: float = 5.0) -> Iterator[Appending]:
                 with _transaction(connection, place):
                     yield _File(connection)
                 return
+    else:
+        from ledger import server_append
+
+        if not server_append.is_older(place, wait):
+            with server_append.writing(place, wait) as transaction:
+                yield transaction
+            return
     from ledger import catalog
 
     with catalog.writing(place, wait) as session:

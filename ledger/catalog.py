@@ -288,7 +288,7 @@ def _enter(place: Place, wait: float, connection: sa.Connection) -> None:
     if not isinstance(place, Path):
         from ledger import server_lock
 
-        server_lock.enter(connection, place, wait)
+        server_lock.enter(server_lock.running(connection), place, wait)
 
 
 class _Rows:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any
 
 from contracts.errors import LedgerError, StorageError
 from ledger.server import Server
 from ledger.server_connection import Reader, connect
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 WRITER = "writer"
 COMMIT = "commit"
@@ -47,13 +48,14 @@ def hold(place: Server, wait: float) -> Iterator[None]:
                 session.execute("SELECT pg_advisory_unlock(?)", (place.lock_key(WRITER),))
 
 
-def enter(connection: sa.Connection, place: Server, wait: float) -> None:
-    """Lets one transaction at a time go on from here; held until it ends."""
-
-    def run(text: str, values: Sequence[Any]) -> Any:
-        return connection.exec_driver_sql(text.replace("?", "%s"), tuple(values)).fetchone()
-
+def enter(run: Run, place: Server, wait: float) -> None:
+    """Lets one transaction at a time go on from here; held until it ends. `run` runs statements in it."""
     _acquire(run, COMMIT, place, wait)
+
+
+def running(connection: sa.Connection) -> Run:
+    """What runs statements in a transaction of SQLAlchemy."""
+    return lambda text, values: connection.exec_driver_sql(text.replace("?", "%s"), tuple(values)).fetchone()
 
 
 def _acquire(run: Run, purpose: str, place: Server, wait: float) -> None:

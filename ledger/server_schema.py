@@ -58,7 +58,7 @@ def engine(place: Server, wait: float) -> sa.Engine:
 
 def prepare(place: Server, connection: sa.Connection) -> None:
     """Makes sure of an empty schema in a database that can hold our text, other writers kept out."""
-    server_lock.enter(connection, place, _WAIT)
+    server_lock.enter(server_lock.running(connection), place, _WAIT)
     (encoding,) = connection.exec_driver_sql("SHOW server_encoding").one()
     if encoding != ENCODING:
         raise UsageError(
@@ -97,7 +97,7 @@ def swap(old: Server, new: Server) -> Server | None:
     """
 
     def exchange(connection: sa.Connection) -> Server | None:
-        server_lock.enter(connection, old, _WAIT)
+        server_lock.enter(server_lock.running(connection), old, _WAIT)
         kept = None
         if _exists(connection, old.schema):
             values = {"old": old.schema, "new": new.schema}
