@@ -91,7 +91,7 @@ def unpack(packed: Ints, limits: Sequence[int]) -> list[Codes]:
 
 
 def roomy(limits: Mapping[str, int]) -> dict[str, int]:
-    """Limits that are powers of two, where columns packed by them still fit: they unpack without a division."""
+    """Limits that are powers of two, where columns packed by them still fit: these unpack by shifts."""
     rounded = {name: 1 << (limit - 1).bit_length() for name, limit in limits.items()}
     return rounded if math.prod(rounded.values()) <= LIMIT else dict(limits)
 
