@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
+from typer.models import CommandInfo
 
 
 class Command(NamedTuple):
@@ -100,7 +101,14 @@ class _Loaded(MutableMapping[str, Any]):
             return
         here = typer.Typer()
         module.register(here)
+        here.registered_commands = [info for info in here.registered_commands if _name(info) == name]
         self._made |= get_group(here).commands
+
+
+def _name(info: CommandInfo) -> str:
+    """What a person types; a command without a name is called after its function."""
+    assert info.callback is not None, "a command has a function"
+    return info.name or info.callback.__name__
 
 
 class Root(TyperGroup):
