@@ -19,8 +19,8 @@ from multiprocessing.synchronize import Event
 from threading import Thread
 from typing import Any
 
-from contracts.errors import StorageError
-from ledger.engines import Kernel, Result, Task, cores, share
+from contracts.errors import LedgerError, StorageError
+from ledger.engines import Kernel, Result, Task, cores, failed, share
 
 PAYS = 1 << 21  # entries
 AHEAD = 4  # tasks handed out for each worker: none waits for work, and few results wait to be taken
@@ -92,11 +92,17 @@ class Pool:
     def _started(self) -> ProcessPoolExecutor:
         if self._executor is None:
             context = get_context("spawn")
-            self._stop = context.Event()
             threads = max(1, cores() // self._workers)
-            self._executor = ProcessPoolExecutor(
-                self._workers, mp_context=context, initializer=_ready, initargs=(self._stop, threads)
-            )
+            try:
+                self._stop = context.Event()
+                self._executor = ProcessPoolExecutor(
+                    self._workers, mp_context=context, initializer=_ready, initargs=(self._stop, threads)
+                )
+            except (ImportError, OSError) as error:  # a machine without shared semaphores
+                raise StorageError(
+                    "worker processes cannot be started here", code="no-engine", got=error,
+                    next_step="use --workers 1",
+                ) from error  # fmt: skip
         return self._executor
 
 
@@ -137,8 +143,13 @@ def _work(kernel: bytes, task: Any) -> list[Any]:
         _kernel = kernel, pickle.loads(kernel)  # noqa: S301 (from the process that started this one)
     found: list[Any] = []
     assert _stopped is not None, "set before the first task"
-    for result in _kernel[1](task):
-        if _stopped.is_set():
-            return []
-        found.append(result)
+    try:
+        for result in _kernel[1](task):
+            if _stopped.is_set():
+                return []
+            found.append(result)
+    except LedgerError:
+        raise
+    except Exception as error:
+        raise failed(task, error) from error
     return found

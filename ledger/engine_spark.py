@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from contracts.errors import LedgerError, StorageError
-from ledger.engines import Kernel, Result, Task, share
+from ledger.engines import Kernel, Result, Task, failed, share
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -182,11 +182,7 @@ class _Partition:
         except Exception as error:
             if not last:
                 raise
-            return StorageError(
-                f"a task failed, unexpected {type(error).__name__}: {str(error)[:200]}",
-                code="engine-task", where=str(task),
-                next_step="try --engine inline, and check the ledger with: ledger verify",
-            )  # fmt: skip
+            return failed(task, error)
 
 
 def _attempts(context: SparkContext) -> int:

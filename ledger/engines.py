@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from contracts.errors import UsageError
+from contracts.errors import StorageError, UsageError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -85,6 +85,15 @@ def share(entries: int, workers: int) -> int:
     """Into how many tasks entries are cut for some workers: neither tiny ones nor few long ones."""
     few = min(-(-entries // TASK_ENTRIES), workers * TASKS_PER_WORKER)
     return max(1, few, -(-entries // MOST_ENTRIES))
+
+
+def failed(task: object, error: Exception) -> StorageError:
+    """The end of a task by something that is none of our errors."""
+    return StorageError(
+        f"a task failed, unexpected {type(error).__name__}: {str(error)[:200]}",
+        code="engine-task", where=str(task),
+        next_step="try --engine inline, and check the ledger with: ledger verify",
+    )  # fmt: skip
 
 
 def cores() -> int:

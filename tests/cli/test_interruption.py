@@ -78,9 +78,9 @@ def pressed(place: Place, moment: str, *words: str) -> subprocess.CompletedProce
         ("appended", ("ingest", "b.parquet")),
         ("entries", AUDIT),
         ("entries", (*AUDIT, "--workers", "2")),
-        ("resampling", AUDIT),
+        pytest.param("resampling", AUDIT, marks=pytest.mark.sweep),
         ("rows", ("verify", "--full")),
-        ("rows", ("verify", "--full", "--workers", "2")),
+        pytest.param("rows", ("verify", "--full", "--workers", "2"), marks=pytest.mark.sweep),
         ("events", ("rebuild",)),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import ContractError, LedgerError, StorageError, TamperError, UsageError
-from ledger import engines, range_tasks, segments
+from ledger import engine_pool, engines, range_tasks, segments
 from ledger.engine_pool import PAYS, Pool
 from ledger.engines import INLINE, Inline, engine, share
 from tests.ledger import engine_cases as cases
@@ -82,6 +82,22 @@ class TestPool:
         assert (caught.value.kind, caught.value.exit_code, str(caught.value)) == (
             "data", 4, str(cases.TAMPERED),
         )  # fmt: skip
+
+    def test_anything_else_is_told_with_its_task(self) -> None:
+        made = Pool(2, always=True)
+        with pytest.raises(StorageError, match="unexpected ZeroDivisionError") as caught:
+            list(made.map(kernels.Failing(7, ZeroDivisionError("by 0")), kernels.TASKS))
+        assert (caught.value.code, caught.value.where) == ("engine-task", "numbers 6 to 8")
+
+    def test_where_no_process_can_be_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Poor:
+            def Event(self) -> None:
+                raise OSError("no semaphores")
+
+        monkeypatch.setattr(engine_pool, "get_context", lambda kind: Poor())
+        with pytest.raises(StorageError, match="cannot be started") as caught:
+            list(Pool(2, always=True).map(kernels.numbers, kernels.TASKS))
+        assert caught.value.code == "no-engine"
 
     def test_a_worker_that_dies_is_replaced_once(self, tmp_path: Path) -> None:
         made = Pool(2, always=True)
