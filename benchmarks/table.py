@@ -83,7 +83,12 @@ def _fewer(found: Mapping[str, Measured], bar: Bar, result: Result) -> str:
     """Says of a rate on how many entries it was measured, where those are fewer."""
     given = [found[name].entries or result.entries for name in bar.needs if name in found]
     fewest = min(given, default=result.entries)
-    return f" (that on {size(fewest)})" if fewest <= 0.95 * result.entries else ""
+    return f" (that on {size(_nearly(fewest))})" if fewest <= 0.95 * result.entries else ""
+
+
+def _nearly(entries: int) -> int:
+    """Two digits of it: files hold whole trajectories, a little less than was asked for."""
+    return int(float(f"{entries:.2g}"))
 
 
 def growths(results: Sequence[Result]) -> Iterator[Row]:
@@ -179,7 +184,7 @@ def markdown(results: Results, bars: Mapping[str, Sequence[Bar]]) -> str:
 def _entries(one: Measured, result: Result) -> int:
     """What the suite was asked for, unless a case was given clearly less."""
     given = one.entries or result.entries
-    return result.entries if given > 0.95 * result.entries else given
+    return result.entries if given > 0.95 * result.entries else _nearly(given)
 
 
 def put(page: Path, text: str) -> None:
