@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from contracts.findings import Finding, Findings
 from contracts.labels import Labels, Mask
+from contracts.order import Ints
 from contracts.side_faults import Fault, absent_cells
 from contracts.side_models import (
     CANDIDATES_DIFFER,
@@ -24,10 +25,11 @@ from contracts.side_models import (
     DONOR_SELF,
     DONOR_VIEW,
     READING_FAILED,
+    TARGET_UNKNOWN,
 )
 from contracts.side_rejects import Rejects
 from contracts.side_sentences import Scene, duplicated, failed, missing, other, unknown
-from contracts.transition_sentences import COLUMNS, about_transition, said_once
+from contracts.transition_sentences import COLUMNS, about_transition, said_once, strangers
 from contracts.transitions import Said
 
 _CELLS: Mapping[str, Callable[[Scene, int], Finding]] = {
@@ -109,9 +111,23 @@ def reject(
             at = np.flatnonzero(rows.fresh & mask[keys.transition])
             if code == CANDIDATES_DIFFER:
                 at = at[sides.stray[at]]
+            wanted = None
+            if code == TARGET_UNKNOWN:
+                at = strangers(scene, said, at)
+                wanted = _candidates(scene, at)
             spoken = _spoken(scene, said, code)
             got = None if spoken is None else Labels(spoken.codes[at], spoken.values)
-            findings.reject(rejects.rows(at, "side", code, column=COLUMNS[code], got=got))
+            findings.reject(rejects.rows(at, "side", code, column=COLUMNS[code], wanted=wanted, got=got))
+
+
+def _candidates(scene: Scene, at: Ints) -> Labels:
+    """The candidates of the transition of each of some rows, as one text."""
+    transitions, number = np.unique(scene.rows.keys.transition[at], return_inverse=True)
+    texts = [scene.candidates(int(t)) for t in transitions]
+    values = list(dict.fromkeys(texts))
+    place = {text: i for i, text in enumerate(values)}
+    codes = np.array([place[text] for text in texts], dtype=np.int32)
+    return Labels(codes[number], pa.array(values, pa.string()))
 
 
 def _spoken(scene: Scene, said: Said, code: str) -> Labels | None:

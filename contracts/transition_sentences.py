@@ -22,7 +22,7 @@ from contracts.side_models import (
     TWO_TARGETS,
 )
 from contracts.side_sentences import Scene
-from contracts.transitions import Said
+from contracts.transitions import Said, among_candidates
 
 COLUMNS = {
     TWO_TARGETS: "target",
@@ -88,9 +88,10 @@ def about_transition(scene: Scene, said: Said, code: str, transition: int, sides
 def _contradiction(scene: Scene, said: Said, code: str, transition: int, spoken: Ints) -> _Contradiction:
     candidates = scene.candidates(transition) or "none"
     if code == TARGET_UNKNOWN:
-        codes = said.target.codes[spoken]
-        target = _label(said.target, int(codes[codes != ABSENT][0]))
-        return _Contradiction("target is no candidate", f"one of {candidates}", target, spoken[:0])
+        strange = strangers(scene, said, spoken)
+        targets = np.unique(said.target.codes[strange])
+        names = " and ".join(_label(said.target, int(value)) for value in targets[:3])
+        return _Contradiction("target is no candidate", f"one of {candidates}", names, strange)
     if code == TWO_SUCCESSES:
         text = f"success changes within trajectory {scene.trajectory(int(spoken[0]))}"
         return _Contradiction(text, "one value per trajectory", "true and false", spoken[:0])
@@ -107,12 +108,24 @@ def _contradiction(scene: Scene, said: Said, code: str, transition: int, spoken:
     assert column is not None, f"no sentence for {code}"
     codes = column.codes[spoken]
     values, counts = np.unique(codes[codes != ABSENT], return_counts=True)
-    names = " and ".join(_label(column, int(value)) for value in values[:3])
+    names = " and ".join(
+        f"{_label(column, int(value))} in {count:,} {'row' if count == 1 else 'rows'}"
+        for value, count in zip(values[:3], counts[:3], strict=True)
+    )
     held = codes[scene.rows.held[spoken] & (codes != ABSENT)]
     ledger = f" (the ledger has {_label(column, int(held[0]))})" if len(held) else ""
     odd = spoken[codes == values[np.argmin(counts)]]
     word = COLUMNS[code]
     return _Contradiction(f"{len(values)} values of {word}", f"one {word} per step", names + ledger, odd)
+
+
+def strangers(scene: Scene, said: Said, at: Ints) -> Ints:
+    """Those of some rows whose target is none of the candidates of their transition."""
+    keys, told = scene.rows.keys, at[said.target.codes[at] != ABSENT]
+    transition = keys.transition[told].astype(np.int64)
+    codes = said.target.codes[told]
+    strange: Ints = told[~among_candidates(keys, scene.sides.members, said.target, transition, codes)]
+    return strange
 
 
 def _strays(scene: Scene, candidates: str, stray: Ints) -> _Contradiction:

@@ -69,16 +69,17 @@ def judge_transitions(
     }
     strays = np.zeros(keys.transitions, dtype=np.bool_)
     strays[keys.transition[sides.stray]] = True
-    as_candidate = pc.index_in(said.target.values, value_set=keys.candidate.values)
-    candidate = np.append(pc.fill_null(as_candidate, ABSENT).to_numpy(zero_copy_only=False), ABSENT)
     numbers = np.arange(keys.transitions)
+    known = among_candidates(keys, sides.members, said.target, numbers, target[0])
+    several = np.flatnonzero(target[0] != target[1])
+    known[several] &= among_candidates(keys, sides.members, said.target, several, target[1][several])
     columns: dict[str, np.ndarray[tuple[int], np.dtype[np.generic]]] = {
         f"{name}_{end}": values[judged]
         for name, both in frame.items()
         for end, values in zip(("low", "high"), both, strict=True)
     }
     columns |= {
-        "target_known": sides.members.has(numbers, candidate[target[0]].astype(np.int64))[judged],
+        "target_known": known[judged],
         "candidates": sides.members.size[judged],
         "stray": strays[judged],
         "rebound": _rebound(rows, sides.members, said.candidates_hash, known_sets)[judged],
@@ -86,6 +87,13 @@ def judge_transitions(
     for failure in failures(TransitionModel, pl.DataFrame(columns)):
         verdicts[failure.check][judged[failure.rows]] = True
     return verdicts
+
+
+def among_candidates(keys: Keys, members: Members, target: Labels, transition: Ints, codes: Codes) -> Mask:
+    """Whether each target, by its code, is a candidate of the transition beside it; ABSENT is none."""
+    as_candidate = pc.index_in(target.values, value_set=keys.candidate.values)
+    candidate = np.append(pc.fill_null(as_candidate, ABSENT).to_numpy(zero_copy_only=False), ABSENT)
+    return members.has(transition, candidate[codes].astype(np.int64))
 
 
 def span(said: Labels, spoken: Mask, starts: Ints) -> tuple[Codes, Codes]:

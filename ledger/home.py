@@ -194,7 +194,8 @@ def init(
     if pin.load(name) is not None:
         raise UsageError(
             f"another home is called {name}", code="origin-taken", where="--origin",
-            next_step="choose another origin: two homes never share a pin",
+            next_step="choose another --origin, or, if that home is gone for good, remove its pin "
+            f"{pin.config_file(name, '.pin')}",
         )  # fmt: skip
     wanted = Home(path, name)
     if catalog is not None:

@@ -43,7 +43,7 @@ def checked(url: str, where: object, home: Path) -> str:
         return f"s3://{match['bucket']}{match['prefix']}"
     folder = _elsewhere(url)
     if folder is None:
-        raise _unsupported(where)
+        raise _unsupported(where, _fault(url))
     if folder.is_relative_to(home) or home.is_relative_to(folder):
         raise UsageError(
             "the objects would stand around or inside the home", code="unsupported-url", where=where,
@@ -105,8 +105,26 @@ def _refuse_secrets(url: str, where: object) -> None:
         )  # fmt: skip
 
 
-def _unsupported(where: object) -> UsageError:
+def _fault(url: str) -> str | None:
+    """Which part of an address is wrong, never repeating it; None where no part can be told from another."""
+    if url.startswith("s3://"):
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        if not bucket:
+            return "it names no bucket"
+        if not 3 <= len(bucket) <= 63:
+            return f"a bucket's name has 3 to 63 characters, this one {len(bucket)}"
+        if not _S3.fullmatch(f"s3://{bucket}"):
+            return "a bucket's name has a-z, 0-9, dots and hyphens, and neither dot nor hyphen at an end"
+        if "//" in prefix or prefix.startswith("/"):
+            return "a name in the prefix is empty"
+        return "names in the prefix have letters, digits and . _ = -, and begin with no dot"
+    if url.startswith("file:"):
+        return "a folder is told by its whole path, file:///…, without .., %, ? or # and no slash at the end"
+    return None
+
+
+def _unsupported(where: object, fault: str | None = None) -> UsageError:
+    what = "this version cannot use that place for the objects"
     return UsageError(
-        "this version cannot use that place for the objects", code="unsupported-url", where=where,
-        expected=FORMS,
-    )  # fmt: skip
+        what if fault is None else f"{what}: {fault}", code="unsupported-url", where=where, expected=FORMS
+    )

@@ -16,6 +16,7 @@ from contracts.digest import pack
 from contracts.order import dense, keys, permuted, ranks
 from contracts.order import pack as pack_columns
 from contracts.reporting import to_lines
+from contracts.schema import TRANSPORT
 from tests.contracts.score_rows import (
     BOOK,
     GENERATED,
@@ -272,13 +273,31 @@ class TestContradictions:
     def test_the_ledger_has_another_target(self) -> None:
         admission = judged(side(of=GENERATED, target="B"), side())
         assert codes(admission) == {"two-targets": 1}
-        assert "A and B (the ledger has A)" in first_line(admission)
+        assert f"A in {len(side())} rows and B in {len(side())} rows (the ledger has A)" in first_line(
+            admission
+        )
 
     def test_target_is_no_candidate(self) -> None:
         admission = judged(side(target="Z") + side("t1"))
         assert codes(admission) == {"target-no-candidate": 1}
         assert "found Z (scores.csv row 7, scores.csv row 8, scores.csv row 9, …)" in first_line(admission)
         assert "expected one of A, B, C, found Z" in first_line(admission)
+
+    @pytest.mark.parametrize("wrong", ["0", "Z"])  # before and after the right one
+    def test_one_wrong_target_accuses_no_other_row(self, wrong: str) -> None:
+        rows = side("t1") + side()
+        rows[-5] |= {"target": wrong}
+        admission = judged(rows)
+        assert codes(admission) == {"two-targets": 1, "target-no-candidate": 1}
+        two, none = (f.message for f in admission.findings.examples)
+        counted = {wrong: f"{wrong} in 1 row", "A": f"A in {len(side()) - 1} rows"}
+        assert f"found {' and '.join(counted[name] for name in sorted(counted))} (" in two
+        assert f"expected one of A, B, C, found {wrong} (scores.csv row {len(rows) - 4})" in none
+        assert [s.reason for s in admission.refused_sides] == ["two-targets"]
+        listed = admission.findings.rejects(TRANSPORT).to_pylist()
+        (row,) = (row for row in listed if row["code"] == "target-no-candidate")
+        assert (row["row"], row["got"], row["wanted"]) == (len(rows) - 4, wrong, "A, B, C")
+        assert sum(row["code"] == "two-targets" for row in listed) == len(side())
 
     def test_success_changes_within_a_trajectory(self) -> None:
         rows = side("t0", 0, success=True) + side("t0", 1, success=None) + side("t0", 2, success=False)

@@ -69,6 +69,25 @@ def test_other_addresses_are_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("s3://bk/study", "a bucket's name has 3 to 63 characters, this one 2"),
+        ("s3:///study", "it names no bucket"),
+        ("s3://My_Bucket/x", "a bucket's name has a-z"),
+        ("s3://scores//x", "a name in the prefix is empty"),
+        ("s3://scores/a b", "names in the prefix have"),
+        ("file://relative", "whole path"),
+        ("gs://scores", "for the objects; expected s3://"),
+    ],
+)
+def test_the_part_of_an_address_that_is_wrong_is_told(url: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked(url, "--objects", Path("/home/.ledger"))
+    assert told in str(caught.value)
+    assert url not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "s3://AKIA123:topsecret@scores/x", "s3://topsecret@scores", "s3://scores/x?aws_secret_access_key=topsecret",

@@ -88,6 +88,8 @@ def test_an_origin_is_taken_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         init(tmp_path / "b", origin="lab")
     assert caught.value.code == "origin-taken"
+    assert caught.value.next_step is not None
+    assert caught.value.next_step.endswith(f"remove its pin {pin.config_file('lab', '.pin')}")
     pin.config_file("lab", ".pin").unlink()
     with pytest.raises(UsageError) as caught:
         init(tmp_path / "b", origin="lab")
