@@ -107,20 +107,20 @@ def _refuse_secrets(url: str, where: object) -> None:
 
 def _fault(url: str) -> str | None:
     """Which part of an address is wrong, never repeating it; None where no part can be told from another."""
-    if url.startswith("s3://"):
-        bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        if not bucket:
-            return "it names no bucket"
-        if not 3 <= len(bucket) <= 63:
-            return f"a bucket's name has 3 to 63 characters, this one {len(bucket)}"
-        if not _S3.fullmatch(f"s3://{bucket}"):
-            return "a bucket's name has a-z, 0-9, dots and hyphens, and neither dot nor hyphen at an end"
-        if "//" in prefix or prefix.startswith("/"):
-            return "a name in the prefix is empty"
-        return "names in the prefix have letters, digits and . _ = -, and begin with no dot"
     if url.startswith("file:"):
         return "a folder is told by its whole path, file:///…, without .., %, ? or # and no slash at the end"
-    return None
+    if not url.startswith("s3://"):
+        return None
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    lettered = _S3.fullmatch(f"s3://{bucket}")
+    faults = {
+        "it names no bucket": not bucket,
+        f"a bucket's name has 3 to 63 characters, this one {len(bucket)}": not 3 <= len(bucket) <= 63,
+        "a bucket's name has a-z, 0-9, dots and hyphens, no dot or hyphen at an end": not lettered,
+        "a name in the prefix is empty": prefix.startswith("/") or "//" in prefix,
+    }
+    otherwise = "names in the prefix have letters, digits and . _ = -, and begin with no dot"
+    return next((text for text, wrong in faults.items() if wrong), otherwise)
 
 
 def _unsupported(where: object, fault: str | None = None) -> UsageError:
