@@ -6,6 +6,7 @@ short acquisition can empty a cohort. That is warned of, with the option that le
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 ID = 28  # characters of a transition's or acquisition's name in a line
 ABSENT = "absent"
+# An example as `audits.flow.Example.text` writes it: the transition, then a cell or a sentence about it.
+_NAMED = re.compile(r"(.+?/step[0-9]{2,}): |(.+): ", re.DOTALL)
 # What an entry that breaks a rule of provenance is, in the words that follow a count.
 RULES = {
     "segment-intact": "in a damaged segment",
@@ -109,5 +112,11 @@ def _example(row: Fields, acquisition: str | None) -> str:
         cell = f", acquisition {acquisition}, "
         for text in examples:
             if cell in text:
-                return f" ({shown(text.partition(':')[0], ID)} under acquisition {shown(acquisition, ID)})"
-    return f" ({shown(examples[0].partition(':')[0], ID)})"
+                return f" ({shown(_named(text), ID)} under acquisition {shown(acquisition, ID)})"
+    return f" ({shown(_named(examples[0]), ID)})"
+
+
+def _named(example: str) -> str:
+    """The transition that an example is about; its name may have a colon, and a space after it, too."""
+    match = _NAMED.match(example)
+    return (match[1] or match[2]) if match else example

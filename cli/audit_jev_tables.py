@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from audits.jev_sentence import REASONS
 from audits.wording import interval, number
 from cli import render
+from cli.audit_tables import short_limits
+from cli.folding import Folded
 from contracts.findings import shown
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def _rates(result: Fields, *, verbose: bool) -> None:
     grid.add_column("verdict", no_wrap=True)
     wanted = tuple(RATES) if verbose else FIRST
     rows = [
-        (f"{prefix} {RATES[name]}", *_cells(result["estimates"][f"{prefix}.{name}"], name))
+        (Folded(f"{prefix} {RATES[name]}"), *_cells(result["estimates"][f"{prefix}.{name}"], name))
         for prefix in result["tables"]["counts"]
         for name in wanted
         if f"{prefix}.{name}" in result["estimates"]
@@ -205,4 +207,7 @@ def _limits(result: Fields, *, verbose: bool) -> None:
         for limit in said:
             render.console().print(f"limit: {limit['text']}")
         return
-    render.console().print("Limits: " + ", ".join(limit["id"].partition(":")[0] for limit in said))
+    short = short_limits(said)
+    if any(limit["id"].startswith("absent:difference:") for limit in said):
+        short.append("some series not compared")
+    render.console().print(f"Limits: {'; '.join(short)}")

@@ -6,7 +6,7 @@ alt; the first line says which channels they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from audits.limits import COMMON
@@ -158,10 +158,11 @@ def _sensitivity(result: Fields) -> Iterator[str]:
     turns = [
         f"alt weighs {weight:.3f} in a pool" if weight is not None else "",
         f"alt's slope is {ratio:.3f} of ref's" if ratio is not None else "",
-        f"what is left out averages {number(tipping['interaction'])}" if tipping else "",
     ]
     if any(turns):
         yield "signs turn where " + "; ".join(part for part in turns if part)
+    if tipping:
+        yield f"what is left out would have to average {number(tipping['interaction'])} to turn the sign"
 
 
 def _success(result: Fields) -> Iterator[str]:
@@ -171,6 +172,12 @@ def _success(result: Fields) -> Iterator[str]:
         ref, alt = (number(f["value"], signed=False) if f["value"] is not None else "-" for f in found[:2])
         gap, verdict = found[2], found[2].get("verdict", "")
         yield f"stored success: auc ref {ref}, alt {alt}, gap {estimate(gap)} {verdict}".rstrip()
+
+
+def short_limits(limits: Iterable[Fields]) -> list[str]:
+    """Limits in the few words of their ids; those about one estimate stand beside it."""
+    ids = [row["id"] for row in limits if ":" not in row["id"]]
+    return [SHORT.get(name, name.replace("-", " ")) for name in ids]
 
 
 def _limits(result: Fields, *, verbose: bool, brief: bool) -> None:
@@ -185,7 +192,6 @@ def _limits(result: Fields, *, verbose: bool, brief: bool) -> None:
     for text in warned:
         out.print(f"Caution: {text}")
     always = {limit.id for limit in COMMON} if brief else set()
-    ids = [row["id"] for row in limits if ":" not in row["id"]]
-    short = [SHORT.get(name, name.replace("-", " ")) for name in ids if name not in always]
+    short = short_limits(row for row in limits if row["id"] not in always)
     short += [f"{len(always)} of every audit (-v)"] if brief else []
     out.print(f"Limits: {'; '.join(short)}")

@@ -25,7 +25,8 @@ TERMS = (
     ("flip direction", "share turning from + to - less the share turning from - to +."),
     ("interaction by layout", "smallest and largest interaction over the layouts, each taken alone."),
     ("interaction leave-one-out", "smallest and largest interaction with one trajectory left out."),
-    ("signs turn where", "weight in a pool, ratio of slopes or mean of the left out that turns a sign to 0."),
+    ("signs turn where", "weight in a pool or ratio of slopes that turns a sign to 0."),
+    ("would have to average", "mean of what is left out that would turn the sign; nothing measured it."),
     ("orbit of layouts", "the cyclic rotations of the labels, not every order."),
 )
 

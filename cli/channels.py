@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,10 +150,41 @@ def diff(
 
 
 def _difference(difference: Difference, left: str, right: str) -> None:
+    """The two values below each other; texts of several lines as the lines in which they differ."""
     width = max(len(left), len(right))
     render.say("", difference.path)
-    for name, value in ((left, difference.a), (right, difference.b)):
-        render.say(render.clip(f"  {name.ljust(width)}  {'(absent)' if value is None else value}"))
+    texts = [_text(value) for value in (difference.a, difference.b)]
+    if all(text is not None for text in texts) and any("\n" in (text or "") for text in texts):
+        first, second = ((text or "").splitlines() for text in texts)
+        lines = difflib.unified_diff(first, second, left, right, n=0, lineterm="")
+        for line in lines:
+            if not line.startswith("@@"):
+                render.say(*render.wrapped(line))
+        return
+    values = ["(absent)" if value is None else value for value in (difference.a, difference.b)]
+    apart = next((i for i, pair in enumerate(zip(*values, strict=False)) if pair[0] != pair[1]), 0)
+    for name, value in zip((left, right), values, strict=True):
+        start = f"  {name.ljust(width)}  "
+        render.say(start + _near(render.printable(value), apart, render.WIDTH - len(start)))
+
+
+def _text(value: str | None) -> str | None:
+    """A value that is text, as the text it is."""
+    found = None if value is None else json.loads(value)
+    return found if isinstance(found, str) else None
+
+
+def _near(value: str, apart: int, room: int) -> str:
+    """A value in one line; of a long one its beginning and what stands where the two differ."""
+    if len(value) <= room:
+        return value
+    begin = room // 3
+    if apart < room - 1 - begin:
+        return value[: room - 1] + "…"
+    rest = room - begin - 2
+    start = min(apart - begin // 2, len(value) - rest - 1)
+    end = value[start : start + rest + 1]
+    return f"{value[:begin]}…{end}" if start + rest + 1 >= len(value) else f"{value[:begin]}…{end[:-1]}…"
 
 
 @acquisitions.command("list", epilog="Example: ledger acquisition list")

@@ -182,7 +182,8 @@ def log(
         render.emit_json({"size": size, "events": list(statuses.log_objects(home, first, stop))})
         return
     for line in statuses.log_lines(home, first, stop):
-        render.say(render.clip(f"{line.index:>6}  {line.time}  {line.type:<11}  {line.summary}"))
+        told = f"{line.index:>6}  {line.time}  {line.type:<11}  {line.summary}"
+        render.say(*render.one_line(told, below=8))
     if first > 0 and start is None:
         render.say(f"{render.plural(first, 'older event')} not shown: ledger log --start 0")
 

@@ -114,7 +114,9 @@ def report(error: LedgerError, *, as_json: bool) -> None:
             _drop(sys.stdout)  # nobody can read it there, so it is said where people look
         else:
             return
-    render.say(f"ledger: {error}", stderr=True)
+    line = f"ledger: {error}"
+    # One line for whoever searches standard error; on a terminal it fits the screen.
+    render.say(*(render.wrapped(line, "") if sys.stderr.isatty() else [line]), stderr=True)
 
 
 def dispatch(arguments: list[str]) -> int:

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cli.folding import Bare, Folded
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ledger.node import Node
 
 WIDTH = 80
+KEY_ID = 64  # hexadecimal digits
 SHOW_PROGRESS_AFTER = 2.0  # seconds
 
 
@@ -37,14 +40,15 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False)
+    file: Any = stream if stderr else Bare(stream)
+    return Console(file=file, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 def say(*lines: str, stderr: bool = False) -> None:
     """Plain lines, never wrapped: an id must stay whole to be copied."""
     stream = sys.stderr if stderr else sys.stdout
     for line in lines:
-        stream.write(line + "\n")
+        stream.write(line.rstrip(" ") + "\n")
 
 
 def emit_json(value: object) -> None:
@@ -74,13 +78,15 @@ def table(
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
         made.add_column(
-            heading,
+            Folded(heading) if justify == "left" else heading,
             justify="right" if justify == "right" else "left",
             overflow="fold",
             no_wrap=justify == "whole",
         )
     for row in rows:
-        made.add_row(*("-" if cell is None else str(cell) for cell in row))
+        texts = ["-" if cell is None else str(cell) for cell in row]
+        left = [isinstance(column, str) or column[1] == "left" for column in columns]
+        made.add_row(*(Folded(text) if at else text for text, at in zip(texts, left, strict=True)))
     return made
 
 
@@ -118,9 +124,15 @@ def clip(line: str) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def one_line(text: str) -> list[str]:
+def one_line(text: str, below: int = 2) -> list[str]:
     """A sentence that keeps to one line of a terminal; in a pipe it is wrapped, so that nothing is lost."""
-    return [clip(text)] if sys.stdout.isatty() else wrapped(text, "") or [""]
+    if sys.stdout.isatty():
+        return [clip(text)]
+    lines = textwrap.wrap(
+        printable(text), WIDTH, subsequent_indent=" " * below,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return lines or [""]
 
 
 def tree(node: Node) -> Iterator[str]:
@@ -160,6 +172,8 @@ def _facts(line: str, margin: str, width: int) -> Iterator[str]:
 def _fact(value: object) -> str:
     """A fact in few characters: digests short, lists by their items, objects by their values."""
     if isinstance(value, str):
+        if len(value) == KEY_ID and not set(value) - set("0123456789abcdef"):
+            return value[:16]
         name, mark, digits = value.partition(":")
         return (
             short(value) if mark and name in {"blake3", "sha256"} and len(digits) == 64 else printable(value)

@@ -74,7 +74,8 @@ def test_the_first_screen_fits_and_says_what_was_seen(command: Command) -> None:
     assert lines[0].startswith("jev: request independence; level bound; head")
     assert lines[1] == "36 pairs in 1 group: 36 admitted, 12 queries"
     assert "2019: 3 of 72 answers are strict flips" in " ".join(found.out.split())
-    assert "equal-scenario-weights" in found.out
+    assert "equal scenario weights" in found.out
+    assert not any(line.endswith(" ") for line in lines)
 
 
 def test_one_group_has_ids_by_year_alone_and_every_estimate_of_the_table(command: Command) -> None:
