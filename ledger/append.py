@@ -8,15 +8,16 @@ catalog, which is migrated first.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from contracts.errors import TamperError
 from ledger import catalog_file
 from ledger.connection import Place
-from ledger.derive import Rows
+from ledger.derive import Row, Rows
 from migrations.revisions import LATEST
 from migrations.settings import BEGIN, PRAGMAS
 
@@ -76,8 +77,33 @@ class _File:
     def append(self, rows: Rows) -> None:
         """See Appending; tables and columns are those of `derive`."""
         for table, items in rows.items():
-            remaining = iter(items)
-            for first in remaining:
+            counted = Counted(items)
+            for first in counted:
                 columns, marks = ", ".join(first), ", ".join(f":{name}" for name in first)
                 statement = f"INSERT INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608
-                self.connection.executemany(statement, chain([first], remaining))
+                taken = self.connection.executemany(statement, chain([first], counted)).rowcount
+                counted.require(taken, table)
+
+
+class Counted:
+    """Rows on their way into a table, counted: a trigger can make a database drop some without a word."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = iter(rows)
+        self._count = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        row = next(self._rows)
+        self._count += 1
+        return row
+
+    def require(self, taken: int, table: str) -> None:
+        """TamperError unless as many rows were taken as were given."""
+        if taken != self._count:
+            raise TamperError(
+                "the catalog did not take every row", kind="catalog", where=f"table {table}",
+                expected=f"{self._count} rows", got=str(taken), next_step=catalog_file.REBUILD,
+            )  # fmt: skip

@@ -133,7 +133,7 @@ def _scores(
     rules = Thread(target=_load_rules, args=(large and not options.dry_run,))
     if large:
         rules.start()
-    divided = large and sum(rows_at_most(item) for item in staged) > DIVIDED_ROWS
+    divided = sum(rows_at_most(item) for item in staged) > DIVIDED_ROWS
     files = []
     for number, item in enumerate(() if divided else staged):
         progress("read", number, len(staged))

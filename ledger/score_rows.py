@@ -8,7 +8,7 @@ other trajectory, so a call that names donors is one part whatever its size.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -117,19 +117,23 @@ class _Pass:
     missing: dict[str, dict[str, None]] = field(default_factory=dict)
     given: dict[str, set[str]] = field(default_factory=dict)
     names: dict[str, list[pa.Array]] = field(default_factory=dict)
+    told: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, elsewhere: Elsewhere = NOTHING_ELSE) -> None:
         for number, file in enumerate(self.files):
             self.progress("read", number, len(self.files))
             self.counts.append(0)
             for table in ahead(iter(file)):
-                self._take(number, self.reader.judge([table], elsewhere))
+                self._take(number, self.reader.judge([table], replace(elsewhere, told=frozenset(self.told))))
                 if self.donors:
                     return
         self.progress("read", len(self.files), len(self.files))
 
     def _take(self, number: int, result: RowResult) -> None:
         self.findings.merge(result.findings)
+        for finding in result.findings.examples:
+            if finding.level == "file" and finding.file is not None and finding.column is not None:
+                self.told.add((finding.file, finding.column))
         self.counts[number] += result.rows
         self.ignored |= dict.fromkeys(result.ignored)
         for column, files in result.missing_digests.items():

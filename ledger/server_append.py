@@ -11,6 +11,7 @@ import psycopg
 
 from contracts.errors import StorageError
 from ledger import server_lock
+from ledger.append import Counted
 from ledger.derive import Rows
 from ledger.server import Server
 from ledger.server_connection import connect, open_readonly
@@ -61,10 +62,12 @@ class Transaction:
         """Adds rows to tables, thousands in one go; tables and columns are those of `derive`."""
         with self._session.cursor() as cursor:
             for table, items in rows.items():
-                remaining = iter(items)
-                for first in remaining:
+                counted = Counted(items)
+                for first in counted:
                     columns, marks = ", ".join(first), ", ".join(f"%({name})s" for name in first)
                     statement = f"INSERT INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608
-                    every = chain([first], remaining)
+                    every, taken = chain([first], counted), 0
                     while batch := list(islice(every, BATCH)):
                         cursor.executemany(statement.encode(), batch)
+                        taken += cursor.rowcount
+                    counted.require(taken, table)

@@ -19,7 +19,16 @@ import pyarrow.parquet as pq
 from contracts.labels import is_text
 from contracts.source_table import SourceTable, Unread
 from ledger.source_format import Format, detect
-from ledger.sources import assembled, guarded, known_columns, no_rows, parquet_file, read_source, source_table
+from ledger.sources import (
+    assembled,
+    guarded,
+    known_columns,
+    no_rows,
+    parquet_file,
+    read_source,
+    require_valid,
+    source_table,
+)
 from ledger.staging import Staged
 
 TEXT_BYTES = 100  # a row of a text file has more bytes than this, so a file has fewer rows
@@ -79,8 +88,12 @@ class SourceBatches:
         else:
             yield from self._decoded.table.column(TRAJECTORY).chunks
             return
+        row = 0
         for batch in self._guarded(batches):
-            yield batch.column(TRAJECTORY)
+            column = batch.column(TRAJECTORY)
+            guarded(self.form, self.staged, partial(require_valid, column, TRAJECTORY, row, self.staged.name))
+            row += batch.num_rows
+            yield column
 
     def __iter__(self) -> Iterator[SourceTable]:
         """The tables; row numbers and what could not be read are those of the file."""

@@ -153,7 +153,7 @@ def assembled(
     row = first_row
     for batch in batches:
         for name in known:
-            _require_valid(batch.column(name), name, row, where)
+            require_valid(batch.column(name), name, row, where)
         arrived = arriving({name: batch.column(name) for name in known})
         for name, array in arrived.items():
             chunks[name].append(array)
@@ -166,7 +166,7 @@ def assembled(
     return Decoded(table, tuple(schema.names))
 
 
-def _require_valid(array: pa.Array, name: str, first_row: int, where: str) -> None:
+def require_valid(array: pa.Array, name: str, first_row: int, where: str) -> None:
     """StorageError where a column holds text that is not UTF-8; ArrowInvalid where its buffers disagree.
 
     Neither Parquet nor Arrow IPC is checked for either when it is read.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from contracts.labels import Codes, Labels, joined, split
+from contracts.labels import Codes, Labels, joined, text_labels
 from contracts.raw_rows import PACKED
 from contracts.rows import IN_FLIGHT
 from ledger import durable
@@ -29,9 +29,9 @@ class Ranges:
     def __init__(self, columns: Iterable[pa.Array], rows: int) -> None:
         names, counts = [pa.array([], pa.string())], [np.empty(0, np.int64)]
         for column in columns:
-            codes, values = split(column)
-            names.append(values)
-            counts.append(np.bincount(codes[codes >= 0], minlength=len(values)))
+            labels = text_labels([column])
+            names.append(labels.values)
+            counts.append(np.bincount(labels.codes[labels.present], minlength=len(labels.values)))
         once = pa.concat_arrays(names).dictionary_encode()
         every = once.indices.to_numpy(zero_copy_only=False)
         totals = np.bincount(every, np.concatenate(counts), len(once.dictionary)).astype(np.int64)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.errors import LedgerError, VerificationError
-from ledger import clock, events, heads, pin, publish
+from contracts.errors import LedgerError, TamperError, VerificationError
+from ledger import catalog_file, clock, events, heads, pin, publish
 from ledger.event_types import (
     AcquisitionEvent,
     AttestationEvent,
@@ -30,7 +30,7 @@ from ledger.event_types import (
 )
 from ledger.home import Home
 from ledger.index import Index
-from ledger.index_rows import RecordRow, RevocationRow
+from ledger.index_rows import EventRow, RecordRow, RevocationRow
 from ledger.keys import PublicKey, key_id
 
 _HEX = 12
@@ -99,10 +99,10 @@ def status(home: Home) -> Status:
         row = index.head()
         fault, pinned, published = _trust(home, index)
         segments, refusals, records = index.segments(), index.refusals(), index.records()
-        newest = next(index.events(row.size - 1, row.size))
+        newest = _event(index, row.size - 1)
         last = None
         if records:
-            last = (records[-1], next(index.events(records[-1].event, records[-1].event + 1)).time)
+            last = (records[-1], _event(index, records[-1].event).time)
         warnings = []
         if newest.time > clock.now():
             warnings.append(f"the newest event is from the future: {newest.time}; check the clock")
@@ -135,6 +135,16 @@ def status(home: Home) -> Status:
             last_audit=last,
             warnings=tuple(warnings),
         )
+
+
+def _event(index: Index, place: int) -> EventRow:
+    """One event of the log; TamperError where the catalog has lost it."""
+    found = next(index.events(place, place + 1), None)
+    if found is None:
+        raise TamperError(
+            "an event is missing", kind="catalog", where=f"event {place}", next_step=catalog_file.REBUILD
+        )
+    return found
 
 
 def _open_sides(index: Index, home: Home) -> int | None:

@@ -9,11 +9,20 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel
 
 from contracts.errors import MalformedError, StorageError, TamperError
-from ledger import append, catalog, log
+from ledger import append, catalog, log, pin
 from ledger.index import Index
 from ledger.refusals import decode_faults, decode_index, encode_index, faults_text, read_index
 from migrations.append_only import TABLES
-from tests.ledger.homes import CATALOGS, Place, chosen, new_place, one_of_each, refusal_event, refused_side
+from tests.ledger.homes import (
+    CATALOGS,
+    Place,
+    by_hand,
+    chosen,
+    new_place,
+    one_of_each,
+    refusal_event,
+    refused_side,
+)
 
 
 @pytest.fixture(params=CATALOGS)
@@ -53,6 +62,22 @@ def test_a_row_that_is_there_is_damage_and_nothing_is_written(place: Place) -> N
     assert caught.value.kind == "catalog"
     with Index.open(place.home) as index:
         assert len(index.table_rows("acquisition", 0, 100)) == 1
+
+
+@pytest.mark.parametrize("table", ["event", "head", "acquisition", "segment", "segment_scope"])
+def test_a_trigger_that_drops_rows_cannot_make_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    place = new_place(tmp_path)
+    ignore = f"CREATE TRIGGER quiet BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END"
+    by_hand(place, ignore, drop=False)
+    before = pin.load(place.home.origin)
+    with pytest.raises(TamperError, match="did not take every row"):
+        log.commit(place.home, place.key, lambda t: one_of_each(t.objects))
+    assert pin.load(place.home.origin) == before
+    with Index.open(place.home) as index:
+        assert (index.size, index.event_count()) == (1, 1)
 
 
 def test_a_catalog_that_cannot_be_made(tmp_path: Path) -> None:

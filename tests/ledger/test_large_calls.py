@@ -26,6 +26,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return score_files.place_with_channels(tmp_path_factory.mktemp("template"))
 
 
+divided_rows = score_rows.divided
+
+
 def shuffled(made: Sequence[Row], seed: int = 1) -> list[Row]:
     mixed = list(made)
     random.Random(seed).shuffle(mixed)
@@ -233,3 +236,44 @@ def test_an_empty_file_is_refused_in_batches_too(template: Place, tmp_path: Path
     pq.write_table(pq.read_table(path).slice(0, 0), path)
     with divided(), pytest.raises(ContractError, match="no rows"):
         ingest.ingest(place.home, [path, write(tmp_path / "more.parquet", MADE)], key=place.key)
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["unused", "used"])
+def test_a_null_among_the_labels_of_a_dictionary(template: Place, tmp_path: Path, used: bool) -> None:
+    table = pq.read_table(write(tmp_path / "scores.parquet", MADE))
+    codes = table["trajectory_id"].combine_chunks().dictionary_encode()
+    labels = pa.concat_arrays([codes.dictionary, pa.nulls(1, pa.string())])
+    at = codes.indices.to_numpy(zero_copy_only=False).copy()
+    at[7] = len(labels) - 1 if used else at[7]
+    column = pa.DictionaryArray.from_arrays(pa.array(at), labels)
+    table = table.set_column(table.column_names.index("trajectory_id"), "trajectory_id", column)
+    path = tmp_path / "scores.arrow"
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    assert (both(template, tmp_path, [path])["error"] is not None) == used
+
+
+@pytest.mark.parametrize("column", ["trajectory_id", "energy", "step"])
+@pytest.mark.parametrize("fault", ["missing", "of another type"])
+def test_a_fault_of_a_whole_file_is_told_once(
+    template: Place, tmp_path: Path, column: str, fault: str
+) -> None:
+    path = write(tmp_path / "scores.parquet", MADE)
+    table = pq.read_table(path)
+    at = table.column_names.index(column)
+    nothing = pa.array([b"x"] * table.num_rows)
+    table = table.set_column(at, column, nothing) if fault != "missing" else table.remove_column(at)
+    pq.write_table(table, path)
+    found = both(template, tmp_path, [path], kind="transport")
+    assert found["error"] in ("missing-column", "wrong-type")
+    assert len(found["findings"]["rejects"]) == 1  # type: ignore[index]
+
+
+def test_rows_decide_what_is_large_and_not_bytes(template: Place, tmp_path: Path) -> None:
+    place = template.copy(tmp_path).use()
+    called = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "DIVIDED_ROWS", len(MADE) - 1)
+        patch.setattr(score_rows, "divided", lambda *given: called.append(1) or divided_rows(*given))
+        ingest.ingest(place.home, [write(tmp_path / "scores.parquet", MADE)], key=place.key)
+    assert called
