@@ -101,21 +101,21 @@ def ingest(
                 progress=progress,
             )
     except RefusedCallError as error:
-        write_rejects(rejects, error.receipt.findings, error.receipt.kind)
-        receipts.refused(error, form)
+        written = write_rejects(rejects, error.receipt.findings, error.receipt.kind)
+        receipts.refused(error, form, written)
         raise typer.Exit(ContractError.exit_code) from error
     except ContractError as error:
         if form == "text":
             raise
         receipts.refused_file(error, form)
         raise typer.Exit(ContractError.exit_code) from error
-    write_rejects(rejects, receipt.findings, receipt.kind)
+    written = write_rejects(rejects, receipt.findings, receipt.kind)
     if form == "json":
         render.emit_json(receipt.as_json())
     elif form == "junit":
         receipts.junit(receipt.findings)
     else:
-        receipts.tell(receipt, superseded=supersedes)
+        receipts.tell(receipt, home, superseded=supersedes, written=written)
     raise typer.Exit(receipt.exit_code)
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 from cli import render
+from contracts.advice import LISTING
 from contracts.errors import ContractError
 from contracts.findings import Finding, Findings
 from contracts.reporting import to_json, to_junit, to_lines
 from ledger.receipt import Receipt, RefusedCallError
+
+if TYPE_CHECKING:
+    from cli.rejects import Written
+    from ledger.home import Home
 
 # The column whose text may stand in the place of a digest, by the digest's column.
 _TEXTS = {f"{name}_hash": name for name in ("state", "candidates", "request", "view")}
@@ -17,7 +25,7 @@ def junit(findings: Findings) -> None:
     render.say(to_junit(findings).rstrip("\n"))
 
 
-def refused(error: RefusedCallError, form: str) -> None:
+def refused(error: RefusedCallError, form: str, written: Written | None = None) -> None:
     """The whole call was refused: all findings, bounded, and the next step."""
     findings = error.receipt.findings
     if form == "json":
@@ -29,8 +37,10 @@ def refused(error: RefusedCallError, form: str) -> None:
     render.say("ledger: the call is refused, nothing was written", stderr=True)
     for line in to_lines(findings):
         render.say(*render.wrapped(line), stderr=True)
+    if written is not None:
+        render.say(*render.wrapped(_listing(written), ""), stderr=True)
     if error.next_step:
-        render.say(*render.wrapped(f"next: {error.next_step}", ""), stderr=True)
+        render.say(*render.wrapped(f"next: {_without_listing(error.next_step, written)}", ""), stderr=True)
 
 
 def refused_file(error: ContractError, form: str) -> None:
@@ -45,7 +55,7 @@ def refused_file(error: ContractError, form: str) -> None:
     render.emit_json({"error": error.as_dict(), "findings": to_json(findings)})
 
 
-def tell(receipt: Receipt, superseded: str | None = None) -> None:
+def tell(receipt: Receipt, home: Home, superseded: str | None = None, written: Written | None = None) -> None:
     """The receipt for people: what came, what was admitted, what was refused and why, what to do next."""
     for source in receipt.sources:
         render.say(
@@ -54,6 +64,8 @@ def tell(receipt: Receipt, superseded: str | None = None) -> None:
     _columns(receipt)
     would = "would be " if receipt.dry_run else ""
     render.say(f"admitted  {render.plural(receipt.admitted, 'entry', 'entries')} {would}recorded")
+    if receipt.refused_sides:
+        render.say(*_refused(receipt, home))
     if receipt.skipped:
         render.say(f"skipped   {render.plural(receipt.skipped, 'entry', 'entries')} already in the ledger")
     for segment in receipt.segments:
@@ -67,19 +79,38 @@ def tell(receipt: Receipt, superseded: str | None = None) -> None:
     if receipt.refused_sides:
         for line in to_lines(receipt.findings):
             render.say(*render.wrapped(line))
+    if written is not None:
+        render.say(*render.wrapped(_listing(written), ""))
     if receipt.head is not None:
         render.say(f"head      size {receipt.head[0]:,}, {render.short(receipt.head[1])}")
     elif not receipt.dry_run and not receipt.refused_sides:
         render.say("nothing new: the log is as it was")
-    for step in _next_steps(receipt, superseded):
+    for step in _next_steps(receipt, superseded, written):
         render.say(*render.wrapped(f"next: {step}", ""))
-    if receipt.refused_sides:
-        kept = f", kept in {receipt.refusal.rows_file}" if receipt.refusal else ""
-        before = f" ({receipt.refused_before:,} of them before)" if receipt.refused_before else ""
-        render.say(
-            f"refused   {render.plural(receipt.refused_sides, 'side')} of "
-            f"{render.plural(receipt.refused_rows, 'row')}{before}{kept}"
-        )
+
+
+def _refused(receipt: Receipt, home: Home) -> list[str]:
+    """How much was refused, and the file that keeps it: whole on a line of its own so that it opens."""
+    before = f" ({receipt.refused_before:,} of them before)" if receipt.refused_before else ""
+    text = (
+        f"refused   {render.plural(receipt.refused_sides, 'side')} of "
+        f"{render.plural(receipt.refused_rows, 'row')}{before}"
+    )
+    if receipt.refusal is None:
+        return [text]
+    place = home.objects.where(receipt.refusal.rows_file)
+    if os.path.isabs(place):
+        place = min(place, os.path.relpath(place), key=len)
+    return [f"{text}, kept in", f"  {render.printable(place)}"]
+
+
+def _listing(written: Written) -> str:
+    return f"findings written to {written.path} ({render.plural(written.rows, 'row')})"
+
+
+def _without_listing(hint: str, written: Written | None) -> str:
+    """A hint; where every finding stands in a file already, without the way to such a file."""
+    return hint if written is None else hint.removesuffix(LISTING).removesuffix("; ")
 
 
 def _columns(receipt: Receipt) -> None:
@@ -93,8 +124,8 @@ def _columns(receipt: Receipt) -> None:
         render.say(*render.wrapped(line, ""))
 
 
-def _next_steps(receipt: Receipt, superseded: str | None) -> list[str]:
-    steps = [receipt.hint] if receipt.hint and receipt.refused_sides else []
+def _next_steps(receipt: Receipt, superseded: str | None, written: Written | None) -> list[str]:
+    steps = [_without_listing(receipt.hint, written)] if receipt.hint and receipt.refused_sides else []
     if receipt.dry_run:
         return steps
     if superseded is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +15,18 @@ from contracts.findings import Findings
 from contracts.schema import JEV, TRANSPORT
 
 
-def write_rejects(path: Path | None, findings: Findings, kind: str) -> None:
+@dataclass(frozen=True)
+class Written:
+    """The file that holds every finding of a call, and how many rows it has."""
+
+    path: Path
+    rows: int
+
+
+def write_rejects(path: Path | None, findings: Findings, kind: str) -> Written | None:
     """Every finding as a row, in the format that the name's ending says."""
     if path is None:
-        return
+        return None
     table = findings.rejects(JEV if kind == "jev" else TRANSPORT)
     plain = [
         pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
@@ -39,3 +48,4 @@ def write_rejects(path: Path | None, findings: Findings, kind: str) -> None:
             )
     except OSError as error:
         raise StorageError("the rejects cannot be written", where=path, got=error.strerror) from error
+    return Written(path, table.num_rows)

@@ -6,6 +6,7 @@ The entries are whole and recorded either way; nothing here refuses anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from contracts.channel import Channel, ChannelBook
 from contracts.digest import unpack
 from contracts.findings import shown
+from contracts.labels import Labels
 from contracts.order import ranks
 from contracts.schema import TRANSPORT
 from ledger.event_types import ACQUISITION, CHANNEL
@@ -30,6 +32,7 @@ _MEANINGS: Mapping[str, str] = {
     ROTATED: "one request for two layouts",
 }
 Brought = Mapping[str, set[str]]  # acquisition ids by the fingerprint of their channel
+Pair = frozenset[str]  # the fingerprints of two channels
 _MAX_ARMS = 127  # an arm number is an int8
 
 
@@ -40,6 +43,9 @@ class Forecast:
         self.book = book
         self.standing = _standing(revoked)
         self._out: dict[str, tuple[int, str]] = {}  # by rule: entries, and where the first of them is
+        self.meeting: set[Pair] = (
+            set()
+        )  # channels of the call and the ledger that have a transition in common
 
     def add(self, admitted: pa.Table, existing: pa.Table | None) -> None:
         """Looks at new entries, sorted, together with what the ledger has of their transitions."""
@@ -51,6 +57,7 @@ class Forecast:
         arms = tuple(Arm(channel) for channel in known if channel is not None)
         if len(arms) != len(known) or len(arms) > _MAX_ARMS:
             return
+        self.meeting |= _meeting(table, channels)
         table = table.append_column("arm", pa.array(channels.codes.astype(np.int8)))
         judged = apply_rules(table, ScopeFacts(Scope(TRANSPORT.kind, arms), self.standing))
         for rule in _MEANINGS:
@@ -70,6 +77,18 @@ class Forecast:
             "of its own, see --supersedes"
             for rule, (count, where) in sorted(self._out.items(), key=lambda item: CODE[item[0]])
         )
+
+
+def _meeting(table: pa.Table, channels: Labels) -> set[Pair]:
+    """The pairs of channels that have a transition in common, in rows sorted by transition."""
+    trajectory, step = ranks(table.column("trajectory_id")).codes, table.column("step").to_numpy()
+    new = (trajectory[1:] != trajectory[:-1]) | (step[1:] != step[:-1])
+    transition = np.append(0, np.cumsum(new))
+    there = np.zeros((int(transition[-1]) + 1, len(channels.values)), dtype=np.float32)
+    there[transition, channels.codes] = 1
+    names = [unpack(packed) for packed in channels.values.to_pylist()]
+    found = np.argwhere(np.triu(there.T @ there, 1) > 0)
+    return {frozenset((names[first], names[second])) for first, second in found.tolist()}
 
 
 def _together(new: pa.Table, existing: pa.Table | None) -> pa.Table:
@@ -117,19 +136,23 @@ def further_acquisitions(
         for part in segment.scope:
             if part.channel is not None:
                 held.setdefault(part.channel, set()).add(part.acquisition)
-    lines = []
+    grown: dict[str, list[str]] = {}  # the channels by what is the same about them
     for fingerprint, ids in new.items():
         named = (held.get(fingerprint, set()) | ids) - standing.revoked
         if len(named) > 1 and not ids <= held.get(fingerprint, set()):
             channel = book.by_fingerprint(fingerprint)
-            listed = ", ".join(shown(name, 40) for name in sorted(named, key=str.encode)[:4])
-            more = f", … ({len(named)})" if len(named) > 4 else ""
-            name = channel.name if channel else fingerprint
-            lines.append(
-                f"{name} has several acquisitions now ({listed}{more}): an "
-                "audit will need every acquisition of a channel in scope at each step; see --acquisition"
-            )
-    return tuple(lines)
+            grown.setdefault(_listed(named), []).append(channel.name if channel else fingerprint)
+    return tuple(
+        f"{_listed(names)} {'has' if len(names) == 1 else 'have'} several acquisitions now ({listed}): an "
+        "audit will need every acquisition of a channel in scope at each step; see --acquisition"
+        for listed, names in grown.items()
+    )
+
+
+def _listed(names: Collection[str]) -> str:
+    """The first four of some names, and how many there are."""
+    listed = ", ".join(shown(name, 40) for name in sorted(names, key=str.encode)[:4])
+    return listed + (f", … ({len(names)})" if len(names) > 4 else "")
 
 
 def brought(admitted: pa.Table) -> Brought:
@@ -145,15 +168,37 @@ def brought(admitted: pa.Table) -> Brought:
     return found
 
 
-def next_audit(new: Brought, segments: Iterable[SegmentRow], book: ChannelBook) -> str | None:
-    """The audit that two channels with entries can be put to, None while there is one channel only."""
-    have = {part.channel for segment in segments for part in segment.scope} | new.keys()
-    ready = [channel for channel in _once(book.channels) if channel.fingerprint in have]
-    if len(ready) < 2:
-        return None
+def next_audit(
+    new: Brought, segments: Collection[SegmentRow], book: ChannelBook, meeting: Collection[Pair]
+) -> str | None:
+    """The audit that two channels with entries can be put to, None where no two are known to fit.
+
+    They have equally many layouts, and a transition in common: as `meeting` says, else as far as the
+    trajectories of their segments tell. Two that are both in the call go before others.
+    """
+    ready = [channel for channel in _once(book.channels) if channel.layouts is not None]
     ready.sort(key=lambda channel: channel.needs_view)  # the one without a view is the usual reference
-    first, second = (c.name if len(book.versions(c.name)) == 1 else c.reference for c in ready[:2])
+    fitting = [pair for pair in combinations(ready, 2) if pair[0].layouts == pair[1].layouts]
+    pairs = [pair for pair in fitting if frozenset(c.fingerprint for c in pair) in meeting]
+    pairs = pairs or [(a, b) for a, b in fitting if _may_meet(a.fingerprint, b.fingerprint, segments)]
+    if not pairs:
+        return None
+    best = max(pairs, key=lambda pair: sum(channel.fingerprint in new for channel in pair))
+    first, second = (c.name if len(book.versions(c.name)) == 1 else c.reference for c in best)
     return f"ledger audit transport --ref {first} --alt {second}"
+
+
+def _may_meet(first: str, second: str, segments: Collection[SegmentRow]) -> bool:
+    """Whether segments with two channels overlap in the trajectories from their first to their last."""
+    spans = [
+        [
+            (segment.first[0].encode(), segment.last[0].encode())
+            for segment in segments
+            if any(part.channel == fingerprint for part in segment.scope)
+        ]
+        for fingerprint in (first, second)
+    ]
+    return any(a[0] <= b[1] and b[0] <= a[1] for a in spans[0] for b in spans[1])
 
 
 def _once(channels: Iterable[Channel]) -> list[Channel]:

@@ -146,7 +146,7 @@ class ScoresCall:
             receipt = replace(receipt, head=(head.size, head.root))
         stood, revoked = index.segments(kind=TRANSPORT.kind), index.revocations()
         further = ingest_notes.further_acquisitions(judged.brought, stood, self.book, revoked)
-        audit = ingest_notes.next_audit(judged.brought, stood, self.book)
+        audit = ingest_notes.next_audit(judged.brought, stood, self.book, forecast.meeting)
         receipt = replace(receipt, warnings=(*forecast.lines(), *further), next_step=audit)
         return head.size, tuple(events), receipt
 

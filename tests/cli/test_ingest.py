@@ -53,6 +53,32 @@ def test_another_energy_names_the_way_to_correct_it(scores: Path) -> None:
     assert "under a new acquisition_id with --supersedes run-1" in told
 
 
+def test_a_refused_side_is_told_below_what_was_admitted_with_a_path_that_opens(scores: Path) -> None:
+    lines = scores.read_text().splitlines(keepends=True)
+    scores.write_text("".join(lines[:3] + lines[4:]))
+    out = called("ingest", str(scores), "--rejects", "found.csv").out
+    told = out.splitlines()
+    at = next(i for i, line in enumerate(told) if line.startswith("admitted"))
+    assert told[at + 1] == "refused   1 side of 31 rows, kept in"
+    assert Path(told[at + 2].strip()).is_file()
+    rows = len(Path("found.csv").read_text().splitlines()) - 1
+    assert f"findings written to found.csv ({rows} row{'' if rows == 1 else 's'})" in told
+    assert max(len(line) for i, line in enumerate(told) if i != at + 2) <= 80
+    assert told.index(next(line for line in told if line.startswith("next:"))) > at + 2
+
+
+def test_the_way_to_all_findings_is_not_told_to_who_went_it(scores: Path) -> None:
+    rows = scores.read_text().splitlines(keepends=True)
+    at = rows[0].split(",").index("energy")
+    cells = [row.split(",") for row in rows[1:]]
+    scores.write_text(rows[0] + "".join(",".join([*c[:at], "nan", *c[at + 1 :]]) for c in cells))
+    assert "--rejects FILE.csv writes" in " ".join(refused(str(scores)).err.split())
+    told = refused(str(scores), "--rejects", "found.csv").err
+    assert "--rejects" not in told
+    assert "findings written to found.csv (64 rows)" in told
+    assert not told.rstrip().endswith(";")
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [

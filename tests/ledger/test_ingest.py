@@ -433,10 +433,24 @@ def test_two_channels_with_entries_can_be_audited(place: Place) -> None:
     assert told == "ledger audit transport --ref direct --alt generated"
 
 
+def test_only_channels_with_a_transition_in_common_are_put_to_an_audit(place: Place) -> None:
+    assert take_rows(place, rows([0, 1], names=["direct"]), "one").next_step is None
+    assert take_rows(place, rows([5, 6], names=["generated"]), "two").next_step is None
+    told = take_rows(place, rows([6], names=["direct"]), "three").next_step
+    assert told == "ledger audit transport --ref direct --alt generated"
+
+
+def test_equal_notes_of_several_channels_are_one(place: Place) -> None:
+    take_rows(place, rows([0]), "one")
+    told = take_rows(place, [{**r, "acquisition_id": "again"} for r in rows([0])], "two").warnings
+    (line,) = (line for line in told if "several acquisitions" in line)
+    assert line.startswith("direct, generated have several acquisitions now (again, ")
+
+
 def test_a_further_acquisition_of_a_channel_is_told_of(place: Place) -> None:
     assert take_rows(place, rows([0], 1), "one").warnings == ()
     (first, *_) = take_rows(place, [{**r, "acquisition_id": "again"} for r in rows([0], 1)], "two").warnings
-    assert "has several acquisitions now" in first
+    assert "direct, generated have several acquisitions now" in first
     assert "every acquisition of a channel in scope" in first
 
 
