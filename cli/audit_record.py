@@ -76,14 +76,21 @@ class Recorder:
 
     def record(self, audit: AuditResult) -> Recorded:
         """Sign, log, and write the envelope where it was asked for."""
-        versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-        made = statement(audit, versions=versions, time=clock.now(), links=self._links(audit))
+        made = self._statement(audit)
         if self.key is None:
             return Recorded(made, None, self.unsigned)
         logged = log_record(self.home, self.key, made, auditors=state.auditors(), wait=self.wait)
         if self.output is not None:
             write_whole(self.output, logged.envelope, "writing the envelope")
         return Recorded(made, logged, None)
+
+    def unlogged(self, audit: AuditResult, why: str) -> Recorded:
+        """The statement of an audit that is not signed, for this reason."""
+        return Recorded(self._statement(audit), None, why)
+
+    def _statement(self, audit: AuditResult) -> Statement:
+        versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+        return statement(audit, versions=versions, time=clock.now(), links=self._links(audit))
 
     def _links(self, audit: AuditResult) -> dict[str, dict[str, list[str]]]:
         """The repeatability records of the arms of an audit whose flips may be noise, by role."""

@@ -1,12 +1,13 @@
 """The walk every audit takes: snapshot, audit, signature and log, output, exit code.
 
-An audit that cannot answer is signed, logged and printed like any other and ends with exit 5.
+An audit that cannot answer is signed, logged and printed like any other and ends with exit 5. One that
+found nothing in scope has no answer to keep: it ends with exit 5 too, and nothing is signed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import typer
 
 from cli import render, state
 from cli.means import means
-from contracts.errors import UsageError
+from contracts.errors import CannotAnswerError, UsageError
 
 if TYPE_CHECKING:
     from audits.record import AuditResult
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ledger.snapshot import Snapshot
 
 Report = Callable[[int, int], None]
+NOTHING = "nothing is in scope"
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,26 @@ def perform(
         )
         snapshot = writer.snapshot(options.at, trust_first=options.trust_first, means=given)
         found = audit(snapshot, lambda done, total: advance("resampling", done, total))
-    recorded = writer.record(found)
+    short = nothing_in_scope(found, empty=not snapshot.segments)
+    if short is not None:
+        found = replace(found, shortfall=short)
+        if not as_json:
+            raise short
+        options = replace(options, report=None)
+    recorded = writer.record(found) if short is None else writer.unlogged(found, NOTHING)
     if options.report is not None:
         _write_report(writer, snapshot, recorded, options.report)
     _conclude(found, recorded, as_json=as_json, verbose=verbose, voice=voice, options=options)
+
+
+def nothing_in_scope(audit: AuditResult, *, empty: bool) -> CannotAnswerError | None:
+    """The error of an audit without a transition or pair in scope; `empty` says that the log has no entry."""
+    flow, why = audit.result["flow"], audit.shortfall
+    what = "transition" if "transitions" in flow else "pair"
+    if why is None or flow.get("transitions", flow.get("pairs")):
+        return None
+    step = "ingest scores first: ledger ingest FILE" if empty else why.next_step
+    return CannotAnswerError(f"no {what} is in scope: nothing was signed", code=why.code, next_step=step)
 
 
 def _conclude(

@@ -223,6 +223,23 @@ def test_what_cannot_be_answered_is_recorded_and_ends_with_5(command: Command) -
     assert "nan" not in shown.out.lower().replace("--", "")
 
 
+@pytest.mark.parametrize("words", [PAIR, ("audit", "jev"), ("audit", "face", "--channel", "generated")])
+def test_before_any_score_an_audit_signs_nothing_and_says_what_to_do(
+    command: Command, words: tuple[str, ...]
+) -> None:
+    size = command("status", "--json").json["size"]
+    page, envelope = command.ledger.folder / "page.html", command.ledger.folder / "made.json"
+    for more in ((), ("--no-record",), ("--report", str(page)), ("--output", str(envelope)), ("--plot",)):
+        found = command(*words, *more)
+        assert (found.code, found.out) == (5, ""), found.err
+        assert "is in scope: nothing was signed; ingest scores first: ledger ingest FILE" in found.err
+    told = command(*words, "--json").json
+    assert (told["record"], told["event"], told["error"]["exit"]) == (None, None, 5)
+    assert command("status", "--json").json["size"] == size
+    assert not page.exists()
+    assert not envelope.exists()
+
+
 def test_a_level_nothing_reaches_ends_with_5_and_the_option_to_use(command: Command) -> None:
     command.ledger.ingest(rows(noisy(3, 1), bound=False))
     found = command(*PAIR)

@@ -211,7 +211,7 @@ def test_a_bridge_without_scores_ends_with_5(command: Command) -> None:
     command.on(test_bridge.SPECS, list(side("c-quote", "t000", (0.0, 1.0))))
     found = command(*BRIDGE)
     assert found.code == 5
-    assert "No vertex was observed" in found.out
+    assert "no transition is in scope: nothing was signed" in found.err
 
 
 def test_a_vertex_of_an_unknown_channel_ends_with_2(command: Command) -> None:
