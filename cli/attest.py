@@ -67,6 +67,7 @@ def acquisition(
 
     if (start is None) != (end is None):
         raise UsageError("a time window has two ends", code="window", expected="--start and --end")
+    require_role(attestations.ACQUISITION, output, key)
     found = Collected(files, name, only=whole)
     statement = attestations.of_acquisition(
         name,
@@ -102,8 +103,9 @@ def checkpoint(
 ) -> None:
     """Digest every file of a model, read types and tensor counts from its headers, sign and log it."""
     from cli.attest_checkpoint import signed, tell
-    from ledger import model_checkpoint
+    from ledger import attestations, model_checkpoint
 
+    require_role(attestations.MODEL, output, key)
     accepted = None
     if signature is not None or signature_key is not None:
         accepted = signed(path, signature, signature_key, follow=follow_symlinks, as_json=as_json)
@@ -190,6 +192,9 @@ def list_attestations(
     if as_json:
         render.emit_json({"attestations": found})
         return
+    if not rows:
+        render.say("no attestation")
+        return
     cells = [
         [row.event, row.kind, row.subject, render.short(row.statement, 16), "revoked" if r["revoked"] else ""]
         for row, r in zip(rows, found, strict=True)
@@ -218,6 +223,19 @@ def show(
     render.pairs({**told, "signed_by": ", ".join(by), "files": said.count})
     for name, value in said.statement.predicate.items():
         render.say(render.clip(f"{name}: {value}"))
+
+
+def require_role(kind: str, output: Path | None, key: str | None) -> None:
+    """Before any file is read: UsageError where an attestation would be logged that nobody may sign."""
+    if output is not None:
+        return
+    from ledger import attestations
+    from ledger.home import signing_key
+    from ledger.reading import reading
+
+    home = state.find_home()
+    with reading(home, key=signing_key(home, key).public) as opened:
+        attestations.require_signers(opened.head.trust.newest, kind)
 
 
 def conclude(

@@ -30,11 +30,14 @@ def set_policy(
     signs = signing_key(home, key)
     done = key_changes.set_policy(home, signs, roles, signers=state.signers(signer), wait=wait)
     if as_json:
-        render.emit_json({"event": done.event, "new": done.new, "size": done.commit.size})
+        told = {"event": done.event, "new": done.new, "size": done.commit.size}
+        render.emit_json(told | {"took_away": list(done.taken)})
         return
     for role in key_changes.in_force(done.trust):
         names = ", ".join(text.partition("+")[0] for text in role.keys)
         render.say(f"{role.role:<10} {role.threshold} of {len(role.keys)}: {names}")
+    if done.taken:
+        render.say(f"took away: {', '.join(done.taken)}")
     render.say(f"in force behind event {done.event}" if done.new else "in force already; nothing is logged")
 
 

@@ -86,7 +86,9 @@ def generate(
     if as_json:
         render.emit_json({"file": str(path), "vkey": public, "pem": key.public.to_pem().decode()})
     else:
+        role = "witness" if witness else "ROLE"
         render.say(f"key       {path}", f"public    {public}")
+        render.say(f"next: ledger key add {role} KEY, where KEY is the public text above")
 
 
 @app.command("list", epilog="Example: ledger key list --all")

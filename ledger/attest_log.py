@@ -35,13 +35,14 @@ def log_attestation(
 ) -> LoggedAttestation:
     """Appends an attestation by keys that have its role; `key` signs the head.
 
-    UnknownKeyError or SignatureError for its signatures. Of an acquisition the ledger must have entries from
-    an attested file; ContractError where it has not.
+    UsageError where no key has the role, UnknownKeyError or SignatureError for its signatures. Of an
+    acquisition the ledger must have entries from an attested file; ContractError where it has not.
     """
     digest = sha256_digest(received.data)
     earlier: list[int] = []
 
     def build(transaction: Transaction) -> list[AttestationEvent]:
+        attestations.require_signers(transaction.trust, received.said.kind)
         received.check(transaction.trust)
         for row in transaction.index.attestations():
             if row.statement == digest:

@@ -27,6 +27,7 @@ TYPES = {
     MODEL: "urn:evaluator-ledger:checkpoint:v1",
     STACK: "urn:evaluator-ledger:stack:v1",
 }
+_A = {ACQUISITION: "an acquisition", MODEL: "a checkpoint", STACK: "a hosted model"}
 SIGNED_BY = {ACQUISITION: COLLECTOR, MODEL: CHECKPOINT, STACK: COLLECTOR}
 MAX_ATTESTATION = envelope.MAX_ENVELOPE
 
@@ -111,6 +112,16 @@ class Received:
 def signers(trust: Trust, kind: str) -> Role:
     """Who may sign attestations of a kind."""
     return trust.role(SIGNED_BY[kind])
+
+
+def require_signers(trust: Trust, kind: str) -> None:
+    """Returns when somebody may sign attestations of a kind; UsageError where nobody was named yet."""
+    if not signers(trust, kind).keys:
+        role = SIGNED_BY[kind]
+        raise UsageError(
+            f"no key has the role {role}", code="no-role", where=f"attestation of {_A[kind]}",
+            next_step=f"name who signs: ledger key add {role} KEY",
+        )  # fmt: skip
 
 
 def of_acquisition(

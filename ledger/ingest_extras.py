@@ -49,7 +49,8 @@ class Extras:
         """Returns when every attestation is by trusted collectors and speaks about the rows of the call.
 
         UnknownKeyError or SignatureError for a signature, ContractError for a statement about other rows,
-        UsageError for a superseded acquisition that there is not. Nothing was written then.
+        UsageError where nobody has the role, or for a superseded acquisition that there is not. Nothing was
+        written then.
         """
         with Index.open(home) as index:
             trust = heads.check(home, index, key=key, trust_first=key is None).trust.newest
@@ -60,6 +61,7 @@ class Extras:
                 next_step="see `ledger acquisition list`",
             )  # fmt: skip
         for received in self.attested:
+            attestations.require_signers(trust, received.said.kind)
             received.check(trust)
             _match(received, call)
 

@@ -24,12 +24,16 @@ from ledger.vkey import COSIGNATURE, ED25519, VerifierKey, is_name, is_vkey
 
 @dataclass(frozen=True)
 class Changed:
-    """The event that changed the roles, and the roles behind it; not `new` when they were so already."""
+    """The event that changed the roles, and the roles behind it; not `new` when they were so already.
+
+    `taken` are the roles that had keys before and have none now.
+    """
 
     event: int
     trust: Trust
     commit: Commit
     new: bool = True
+    taken: tuple[str, ...] = ()
 
 
 def verifier_key(role: str, source: str, name: str | None = None) -> VerifierKey:
@@ -201,9 +205,11 @@ def _append(
     successor: SigningKey | None = None,
 ) -> Changed:
     behind: list[Trust] = []
+    before: list[Trust] = []
 
     def build(transaction: Transaction) -> list[Change]:
         made = change(transaction.trust)
+        before.append(transaction.trust)
         if made is None:
             behind.append(transaction.trust)
             return []
@@ -213,7 +219,9 @@ def _append(
 
     commit = log.commit(home, key, build, wait=wait, successor=successor)
     new = commit.first_index < commit.size
-    return Changed(behind[0].changed, behind[0], commit, new)
+    kept = {role.role for role in in_force(behind[-1])}
+    taken = tuple(role.role for role in in_force(before[-1]) if role.role not in kept)
+    return Changed(behind[-1].changed, behind[-1], commit, new, taken)
 
 
 def _judged(transaction: Transaction, event: Change) -> Trust:

@@ -24,6 +24,7 @@ from ledger.vkey import is_vkey, parse_vkey
 PASSWORD_VARIABLE = "LEDGER_KEY_PASSWORD"  # noqa: S105 (the name of a variable)
 RAW = 32
 MAX_PEM = 64 * 1024
+_PRIVATE = b"PRIVATE KEY-----"
 _EXPECTED = "an ed25519 key as pkcs #8 pem"
 
 
@@ -69,6 +70,11 @@ class PublicKey:
     @classmethod
     def from_pem(cls, pem: bytes, *, where: str | None = None) -> PublicKey:
         """A key from the bytes of a PEM; UsageError on anything but an Ed25519 public key."""
+        if _PRIVATE in pem:
+            raise UsageError(
+                "not a public key but a private one", code="key", where=where,
+                next_step=f"get the public one: openssl pkey -in {where or 'FILE'} -pubout -out KEY.pub.pem",
+            )  # fmt: skip
         try:
             key = serialization.load_pem_public_key(pem)
         except (ValueError, UnsupportedAlgorithm) as error:

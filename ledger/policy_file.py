@@ -33,6 +33,8 @@ def load(path: Path) -> tuple[RolePolicy, ...]:
         raise _wrong(path, f"not toml ({error})") from error
     if len(data) > MAX_POLICY:
         raise _wrong(path, "too long")
+    if not tables:
+        raise _wrong(path, "a policy without any role would take every role away")
     return tuple(_role(path, name, table) for name, table in tables.items())
 
 

@@ -119,6 +119,22 @@ def test_files_of_two_collectors_in_one_call_are_told_apart(ledger: Ledger) -> N
     assert done.code == 5
 
 
+def test_what_nobody_may_sign_yet_is_told_before_any_file_is_read(ledger: Ledger) -> None:
+    right("key", "generate", "anna.pem")
+    assert called("attest", "list").out == "no attestation\n"
+    size = right("status")["size"]
+    sign()
+    for words in (
+        ("ingest", "scores.parquet", "--attestation", "main-1.json"),
+        ("attest", "add", "main-1.json"),
+        ("attest", "acquisition", "main-1", "absent.parquet"),
+    ):
+        done = called(*words)
+        assert done.code == 2, words
+        assert "no key has the role collector" in done.err
+    assert right("status")["size"] == size
+
+
 def test_an_attestation_that_does_not_fit_is_refused_and_nothing_is_written(ledger: Ledger) -> None:
     collector()
     right("key", "generate", "eve.pem")
@@ -147,6 +163,8 @@ def test_a_retired_collector_signs_no_more_but_what_it_signed_stays(ledger: Ledg
     assert called("verify").code == 0
     scores("second.parquet", "main-2")
     sign(name="main-2", files=("second.parquet",))
+    assert called("ingest", "second.parquet", "--attestation", "main-2.json").code == 2  # nobody has it now
+    right("key", "add", "collector", right("key", "generate", "bob.pem")["vkey"])
     assert called("ingest", "second.parquet", "--attestation", "main-2.json").code == 4
 
 
@@ -226,8 +244,12 @@ def test_a_channel_that_names_weights_needs_them_attested(ledger: Ledger) -> Non
     made = right("key", "generate", "carol.pem")
     Path("model").mkdir()
     Path("model/model.bin").write_bytes(b"weights")
-    assert called("attest", "checkpoint", "model", "--sign-with", "carol.pem").code == 4
+    nobody = called("attest", "checkpoint", "model", "--sign-with", "carol.pem")
+    assert nobody.code == 2
+    assert "no key has the role checkpoint; name who signs: ledger key add checkpoint KEY" in nobody.err
+    assert "digest" not in nobody.out
     right("key", "add", "checkpoint", made["vkey"])
+    assert called("attest", "checkpoint", "model", "--sign-with", "anna.pem").code == 4
     digest = "sha256:" + hashlib.sha256(b"weights").hexdigest()
     for name in ("direct", "generated"):
         text = Path(f"{name}.toml").read_text(encoding="utf-8")

@@ -61,6 +61,38 @@ def test_a_policy_says_who_may_change_it(home: Path) -> None:
     assert called("verify").code == 0
 
 
+@pytest.mark.parametrize("text", ["", "# all of it\n# is said in comments\n"])
+def test_a_policy_without_any_role_changes_nothing(home: Path, text: str) -> None:
+    made = json.loads(called("key", "generate", "anna.pem", "--json").out)
+    assert called("key", "add", "collector", made["vkey"]).code == 0
+    Path("policy.toml").write_text(text, encoding="utf-8")
+    refused = called("key", "policy", "set", "policy.toml")
+    assert refused.code == 2
+    assert "a policy without any role" in refused.err
+    assert "[ROLE] tables with keys" in refused.err
+    assert set(roles()) == {"head", "collector"}
+
+
+def test_a_policy_tells_which_roles_it_takes_away(home: Path) -> None:
+    made = json.loads(called("key", "generate", "anna.pem", "--json").out)["vkey"]
+    for role in ("collector", "checkpoint", "auditor"):
+        assert called("key", "add", role, made).code == 0
+    Path("policy.toml").write_text(f'[auditor]\nkeys = ["{made}"]\n', encoding="utf-8")
+    assert "took away: collector, checkpoint\n" in called("key", "policy", "set", "policy.toml").out
+    assert "took away" not in called("key", "policy", "set", "policy.toml").out
+    Path("policy.toml").write_text(f'[policy]\nkeys = ["{made}"]\n', encoding="utf-8")
+    told = json.loads(called("key", "policy", "set", "policy.toml", "--json").out)
+    assert (told["new"], told["took_away"]) == (True, ["auditor"])
+
+
+def test_a_private_key_is_no_public_one_and_the_next_step_makes_it_one(home: Path) -> None:
+    assert "next: ledger key add ROLE KEY" in called("key", "generate", "anna.pem").out
+    refused = called("key", "add", "checkpoint", "anna.pem")
+    assert refused.code == 2
+    assert "not a public key but a private one" in refused.err
+    assert "openssl pkey -in anna.pem -pubout" in " ".join(refused.err.split())
+
+
 def test_only_auditors_sign_audits_once_there_are_any(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from contracts.errors import UnknownKeyError
     from ledger.home import find, signing_key
