@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from audits.covered import Covered
 
 FORMATS = ("parquet", "jsonl", "trl")
+UNGATED = "no gate was asked: the audit covers these entries, nothing was required of its numbers"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl"}
 # Which command writes a form that is asked for without one: `ledger export --format FORM ID`.
 FORMS = {"eval-result": "record", "oms": "checkpoint"}
@@ -95,12 +96,16 @@ def scores(
             "the audit covers no entries of that channel", code="not-covered", got=channel
         )
     told = {"file": str(output), "format": form, "entries": count, "rows": rows, "record": record}
+    told |= {"gates": [outcome.gate for outcome in outcomes]}
+    asked = render.plural(len(outcomes), "gate") + " asked and passed" if outcomes else UNGATED
     if as_json:
-        render.emit_json(told | {"transitions": sum(len(arm.step) for arm in arms)})
+        told |= {"transitions": sum(len(arm.step) for arm in arms)}
+        render.emit_json(told if outcomes else told | {"note": UNGATED})
         return
     render.say(
         f"{output}: {render.plural(count, 'entry', 'entries')} of {channel} in {rows:,} rows",
         f"covered by audit {render.short(record)}, event {found.record.row.event}, which stands",
+        *render.wrapped(asked, ""),
     )
 
 

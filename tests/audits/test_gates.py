@@ -84,22 +84,53 @@ def test_what_is_not_shown_is_not_passed(wanted: dict[str, Any], result: dict[st
 
 
 @pytest.mark.parametrize(
-    ("wanted", "result"),
+    ("wanted", "result", "said"),
     [
-        ({"max_flip_share": 1.0}, changed("estimates", "flip_share", "value", to=None)),
-        ({"max_flip_share": 1.0}, changed("estimates", to={})),
-        ({"no_strict_reversal": True}, changed("verdicts", "strict_mean_reversal", "supported", to=None)),
-        ({"no_strict_reversal": True}, changed("verdicts", to={})),
-        ({"equivalence": True}, changed("verdicts", to={})),
-        ({"equivalence": True}, changed("verdicts", "equivalence", "established", to=None)),
-        ({"min_complete_share": 0.0}, changed("flow", "transitions", to=0)),
-        ({"min_attested_share": 0.0}, changed("provenance", "entries_in", to=0)),
-        ({"min_trajectories": 1}, changed("flow", to={})),
+        (
+            {"max_flip_share": 1.0},
+            changed("estimates", "flip_share", to={"value": None, "reason": "empty_cohort"}),
+            "share of flips: undefined, no complete transition",
+        ),
+        ({"max_flip_share": 1.0}, changed("estimates", to={}), "this audit has no share of flips"),
+        (
+            {"no_strict_reversal": True},
+            changed("verdicts", "strict_mean_reversal", "supported", to=None)
+            | {"estimates": {"gain.ref": {"value": 1.0, "verdict": None, "reason": "one_cluster"}}},
+            "a reversal of the mean gain cannot be judged, one trajectory has no spread to resample",
+        ),
+        (
+            {"no_strict_reversal": True},
+            changed("verdicts", to={}),
+            "this kind of audit states no reversal of the mean gain",
+        ),
+        (
+            {"equivalence": True},
+            changed("verdicts", to={}),
+            "equivalence cannot be judged: the audit declared no band",
+        ),
+        (
+            {"equivalence": True},
+            changed("verdicts", "equivalence", to={"established": None, "reason": "too_few_clusters"}),
+            "equivalence cannot be judged: fewer than 10 trajectories",
+        ),
+        (
+            {"min_complete_share": 0.0},
+            changed("flow", "transitions", to=0),
+            "share of transitions that are complete: undefined, the record counts no transitions",
+        ),
+        (
+            {"min_attested_share": 0.0},
+            changed("provenance", "entries_in", to=0),
+            "share of entries that are attested: undefined, no entry was in scope",
+        ),
+        ({"min_trajectories": 1}, changed("flow", to={}), "trajectories: this kind of audit counts none"),
     ],
 )
-def test_what_is_undefined_is_no_permission(wanted: dict[str, Any], result: dict[str, Any]) -> None:
+def test_what_is_undefined_is_no_permission_and_says_why(
+    wanted: dict[str, Any], result: dict[str, Any], said: str
+) -> None:
     (reason,) = reasons(result, **wanted)
-    assert "nothing to judge" in reason
+    assert reason == said
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ def test_what_is_handed_on_is_what_the_audit_covers(ledger: Ledger, call: Call) 
     words = ("export", "scores", "--channel", "direct", "--gate", event, "-o", str(target))
     assert call(*words)[0] == 0
     table = pq.read_table(target)
+    assert "no gate was asked: the audit covers these entries, nothing was required" in call(*words)[1]
     assert table.num_rows == 23 * 8  # 2 endpoints x 2 layouts x 2 candidates
     assert set(table["channel"].to_pylist()) == {"direct@1"}
     assert set(table["audit"].to_pylist()) == {record}
@@ -97,6 +98,31 @@ def test_what_is_handed_on_is_what_the_audit_covers(ledger: Ledger, call: Call) 
     assert sum(gains) / len(gains) == pytest.approx(mean)
     again = call(*words[:-1], str(ledger.folder / "direct.jsonl"), "--json")[1]
     assert json.loads(again)["entries"] == 23 * 8
+    assert json.loads(again)["gates"] == []
+    assert "no gate was asked" in json.loads(again)["note"]
+
+
+def test_what_is_handed_on_behind_gates_names_them(ledger: Ledger, call: Call) -> None:
+    file = ledger.folder / "plan.toml"
+    file.write_text(
+        'name = "main"\naudit = "transport"\nref = "direct"\nalt = "generated"\nestimands = ["gain.*"]\n'
+        "resamples = 100\n[gates]\nmin_trajectories = 2\nmin_complete_share = 0.5\n"
+    )
+    assert call("plan", "add", str(file))[0] == 0
+    assert call("audit", "--plan", "main")[0] == 0
+    words = (
+        "export",
+        "scores",
+        "--channel",
+        "direct",
+        "--gate",
+        "main",
+        "-o",
+        str(ledger.folder / "x.jsonl"),
+    )
+    told = json.loads(call(*words, "--json")[1])
+    assert (told["gates"], "note" in told) == (["min_complete_share", "min_trajectories"], False)
+    assert "2 gates asked and passed" in call(*words)[1]
 
 
 def test_nothing_is_handed_on_without_an_audit_of_that_channel(ledger: Ledger, call: Call) -> None:
