@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contracts.errors import LedgerError
+from ledger import durable
 
 if TYPE_CHECKING:
     from ledger.home import Home
@@ -13,15 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mark:
-    """The size of a log before a command began to work; None where it could not be told."""
+    """The size of a log before a command began to work, None where it could not be told, and `steps`.
+
+    `steps` is the count of `durable` then: one that grew tells that something was written.
+    """
 
     home: Home
     size: int | None
+    steps: int
 
     @classmethod
     def of(cls, home: Home) -> Mark:
         """The log as it is now."""
-        return cls(home, _size(home))
+        return cls(home, _size(home), durable.steps)
 
     def told(self) -> str:
         """What became of the log since, in one clause."""
@@ -30,7 +35,15 @@ class Mark:
             return "what was acknowledged is kept, nothing else is visible"
         if now > self.size:
             return f"{now - self.size:,} of the log's {now:,} events are new and kept"
-        return f"the log has {now:,} events, as before; ledger repair clears what was not finished"
+        told = f"the log has {now:,} events, as before"
+        return f"{told}; ledger repair clears what was not finished" if self._unfinished() else told
+
+    def _unfinished(self) -> bool:
+        """Whether something may be left that no event names; True where nobody can look."""
+        try:
+            return durable.steps > self.steps or any(True for _ in self.home.staged())
+        except (LedgerError, OSError):
+            return True
 
 
 def _size(home: Home) -> int | None:

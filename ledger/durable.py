@@ -17,13 +17,16 @@ from pathlib import Path
 from contracts.errors import StorageError
 
 hook: Callable[[str], None] | None = None
+steps = 0  # how many crash points this process came to: none as long as nothing was written
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def crash_point(name: str) -> None:
-    """A named moment at which a test may stop the process; does nothing otherwise."""
+    """A named moment at which a test may stop the process; it is counted otherwise."""
+    global steps  # noqa: PLW0603 (one count for the process)
+    steps += 1
     if hook is not None:
         hook(name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -13,7 +14,7 @@ from blake3 import blake3
 
 from contracts.errors import LedgerError, TamperError
 from ledger import durable
-from ledger.home import SETTINGS, Home
+from ledger.home import CATALOG_URL, SETTINGS, Home
 from ledger.object_names import digest_in
 from ledger.objects import Objects
 from ledger.problems import Problems
@@ -24,6 +25,8 @@ from ledger.verify_log import OBJECTS
 CHUNK = 1 << 20
 THREADS = min(4, os.cpu_count() or 1)
 RECORDS = "records/"
+# What `rebuild` keeps of a catalog that is a file; it may be older than a move to a server.
+_KEPT = re.compile(rf"{re.escape(CATALOG_URL.removeprefix('sqlite:'))}\.old-[1-9][0-9]*(-journal)?")
 
 
 def check_objects(
@@ -51,7 +54,10 @@ def check_strays(found: Problems, home: Home, named: Named | None) -> None:
     """
     objects = home.objects
     for name in _strays(home):
-        found.notices.append(f"{name} is no file of this ledger")
+        if _KEPT.fullmatch(name):
+            found.notices.append(f"{name} was kept by `ledger rebuild`; delete it when you like")
+        else:
+            found.notices.append(f"{name} is no file of this ledger")
     if named is not None:
         idle = [name for name in objects.list() if digest_in(name) and name not in named.objects]
         found.notices += [

@@ -270,6 +270,8 @@ def test_a_symbolic_link_is_no_object_even_to_the_right_bytes(place: Place) -> N
 def test_strays_are_listed_and_not_fatal(place: Place) -> None:
     home = place.home
     (home.path / "notes.txt").write_text("mine")
+    (home.path / "catalog.sqlite.old-1").write_bytes(b"")
+    (home.path / "catalog.sqlite.old-1.bak").write_bytes(b"")
     (home.path / "objects" / "segments" / ".DS_Store").write_text("")
     put(home.objects, lambda digest: f"lists/{digest.removeprefix('blake3:')}.json", b"[]")
     (home.objects.staging() / "1-half").write_bytes(b"half")
@@ -277,6 +279,8 @@ def test_strays_are_listed_and_not_fatal(place: Place) -> None:
     assert report.ok
     for part in (
         "notes.txt is no file of this ledger",
+        "catalog.sqlite.old-1 was kept by `ledger rebuild`; delete it when you like",
+        "catalog.sqlite.old-1.bak is no file of this ledger",
         "objects/segments/.DS_Store is no file",
         "is named by no event",
         "1 unfinished files",
