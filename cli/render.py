@@ -15,8 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cli.folding import Bare, Folded
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -37,6 +35,8 @@ class Advance(Protocol):
 def console(*, stderr: bool = False) -> Console:
     """A console that is at least 80 columns wide, and exactly 80 where nobody watches."""
     from rich.console import Console
+
+    from cli.folding import Bare
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH
@@ -65,6 +65,8 @@ def table(
     A column that is 'whole' is never folded: the others make room for its ids.
     """
     from rich.table import Table
+
+    from cli.folding import Folded
 
     made = Table(
         box=None,
