@@ -95,7 +95,7 @@ class Home:
         if found != scheme or _INSIDE.fullmatch(rest) is None:
             raise UsageError(
                 f"this version cannot use that place for the {name}", code="unsupported-url",
-                expected=f"{scheme}:PATH inside the home", got=url[:120], where=self.path / SETTINGS,
+                expected=f"{scheme}:PATH inside the home", where=self.path / SETTINGS,
             )  # fmt: skip
         return self.path / rest
 

@@ -1,8 +1,9 @@
 """Where a catalog on PostgreSQL stands: a libpq URL and a schema of its own in that database.
 
-`postgresql://user@host:port/database?schema=NAME`, with whatever else libpq understands (several hosts, a
-socket directory, `sslmode`, `service`). The address is written into the home, where anybody who may read the
-ledger reads it: a password is refused here and belongs where libpq looks for one.
+`postgresql://user@host:port/database?schema=NAME`, with what else of libpq's form holds no secret (several
+hosts, a socket directory, `sslmode`, `service`; see `ledger.server_grammar`). The address is written into the
+home, where anybody who may read the ledger reads it: a password is refused here and belongs where libpq looks
+for one.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from contracts.errors import UsageError
+from ledger import server_grammar
+from ledger.server_grammar import SCHEMA
 
 SCHEMES = ("postgresql://", "postgres://")
 MAX_NAME = 63
 MAX_URL = 2048
-SECRETS = ("password", "sslpassword")
-SCHEMA = "schema"
 WHERE_PASSWORDS_BELONG = "leave it out, and use ~/.pgpass, PGPASSWORD or a service (PGSERVICE)"
 _NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _OTHER = re.compile(r"[^a-z0-9]+", re.ASCII)
@@ -61,25 +61,28 @@ def is_url(text: str) -> bool:
 def parse(url: str, where: object, origin: str | None = None) -> Server:
     """The server and schema in a URL; without one the schema is named after `origin`, where that is given.
 
-    UsageError for a password, a schema that cannot be one, or another kind of address. The URL is not
-    repeated in a message: what was mistyped may be a password.
+    UsageError for a password, a schema that cannot be one, or another kind of address. No part of the URL is
+    repeated in a message: what was mistyped may be a password. The grammar is `ledger.server_grammar`'s.
     """
     if not is_url(url) or len(url) > MAX_URL or not url.isprintable():
         raise UsageError(
             "not the address of a catalog on a server", code="unsupported-url", where=where,
             expected="postgresql://[USER@]HOST[:PORT]/DATABASE[?schema=NAME]",
         )  # fmt: skip
-    try:
-        parts = urlsplit(url)
-        settings = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError as error:
-        raise UsageError(f"not a URL ({error})", code="unsupported-url", where=where) from error
-    if ":" in parts.netloc.rpartition("@")[0] or any(name in SECRETS for name, _ in settings):
+    fault = server_grammar.fault(url.partition("://")[2])
+    if fault is not None and fault.secret:
         raise UsageError(
-            "a password in the address of the catalog would be kept in the home", code="password-in-url",
-            where=where, next_step=WHERE_PASSWORDS_BELONG,
+            f"a password in the address of the catalog would be kept in the home: {fault.what}",
+            code="password-in-url", where=where, next_step=WHERE_PASSWORDS_BELONG,
         )  # fmt: skip
-    schemas = [value for name, value in settings if name == SCHEMA]
+    if fault is not None:
+        raise UsageError(
+            f"that cannot be the address of the catalog: {fault.what}",
+            code="unsupported-url", where=where, expected=fault.expected,
+        )  # fmt: skip
+    place, _, query = url.partition("?")
+    settings = [(part, *part.partition("=")[::2]) for part in query.split("&") if part]
+    schemas = [value for _, name, value in settings if name == SCHEMA]
     if not schemas and origin is not None:
         schemas = [default_schema(origin)]
     if len(schemas) != 1 or not is_schema(schemas[0]):
@@ -87,9 +90,8 @@ def parse(url: str, where: object, origin: str | None = None) -> Server:
             "no schema for the catalog", code="unsupported-url", where=where,
             expected=f"?{SCHEMA}= and up to {MAX_NAME} of a-z, 0-9 and _, not beginning with a digit or pg_",
         )  # fmt: skip
-    kept = [part for part in parts.query.split("&") if part and unquote(part.partition("=")[0]) != SCHEMA]
-    conninfo = url.partition("#")[0].partition("?")[0]
-    return Server(conninfo + ("?" + "&".join(kept) if kept else ""), schemas[0])
+    kept = [part for part, name, _ in settings if name != SCHEMA]
+    return Server(place + ("?" + "&".join(kept) if kept else ""), schemas[0])
 
 
 def is_schema(name: str) -> bool:

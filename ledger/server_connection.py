@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contracts.errors import UsageError
+from ledger import server_grammar
 from ledger.catalog_file import missing, wrong_revision
-from ledger.server import Server
+from ledger.server import WHERE_PASSWORDS_BELONG, Server
 from ledger.server_errors import connect_error, server_error
 from migrations.revisions import LATEST
 
 try:
     import psycopg
-    from psycopg import sql
+    from psycopg import conninfo, sql
 except ImportError as missing_driver:
     raise UsageError(
         "a catalog on PostgreSQL needs the driver psycopg", code="no-driver",
@@ -54,6 +55,7 @@ def connect(place: Server, *, wait: float, readonly: bool) -> psycopg.Connection
     if "connect_timeout" not in place.conninfo and "PGCONNECT_TIMEOUT" not in os.environ:
         options["connect_timeout"] = CONNECT_SECONDS
     try:
+        _refuse_secrets(place)
         made = psycopg.connect(place.conninfo, autocommit=True, prepare_threshold=None, **options)
     except (psycopg.Error, UnicodeError) as error:
         raise connect_error(error, place) from error
@@ -69,6 +71,15 @@ def connect(place: Server, *, wait: float, readonly: bool) -> psycopg.Connection
         made.close()
         raise server_error(error, place) from error
     return made
+
+
+def _refuse_secrets(place: Server) -> None:
+    """Stops an address in which libpq finds a password that `ledger.server_grammar` did not."""
+    if server_grammar.SECRETS & conninfo.conninfo_to_dict(place.conninfo).keys():
+        raise UsageError(
+            "a password in the address of the catalog", code="password-in-url",
+            next_step=WHERE_PASSWORDS_BELONG,
+        )  # fmt: skip
 
 
 @dataclass

@@ -53,9 +53,9 @@ def server_error(error: BaseException | None, place: Server) -> LedgerError:
 
 def connect_error(error: BaseException, place: Server) -> LedgerError:
     """Why no connection came about."""
+    if type(error).__name__ == "ProgrammingError":  # libpq could not read the URL, and quotes it
+        return UsageError("the address of the catalog is not one that libpq reads", code="unsupported-url")
     said = primary(error)
-    if type(error).__name__ == "ProgrammingError":  # libpq could not read the URL
-        return UsageError(f"the address of the catalog is not one ({said})", code="unsupported-url")
     return StorageError(
         f"the catalog cannot be reached ({said})", code="unreachable", where=place, next_step=_CONNECT
     )

@@ -67,8 +67,8 @@ def prepare(place: Server, connection: sa.Connection) -> None:
             next_step="make another database: createdb -E UTF8 -T template0 NAME",
         )  # fmt: skip
     if not _exists(connection, place.schema):
-        connection.exec_driver_sql(f"CREATE SCHEMA {place.schema}")
-        connection.exec_driver_sql(f"COMMENT ON SCHEMA {place.schema} IS '{OURS}'")
+        connection.exec_driver_sql(f'CREATE SCHEMA "{place.schema}"')
+        connection.exec_driver_sql(f"COMMENT ON SCHEMA \"{place.schema}\" IS '{OURS}'")
     elif _tables(connection, place.schema):
         raise UsageError(
             f"there are tables in schema {place.schema} already", code="catalog-exists", where=place,
@@ -82,7 +82,7 @@ def drop(place: Server) -> None:
     def clear(connection: sa.Connection) -> None:
         names = {"schema": place.schema}
         if connection.exec_driver_sql(_COMMENT, names).scalar() == OURS:
-            connection.exec_driver_sql(f"DROP SCHEMA {place.schema} CASCADE")
+            connection.exec_driver_sql(f'DROP SCHEMA "{place.schema}" CASCADE')
             return
         for (statement,) in connection.exec_driver_sql(_DROPS, names).all():
             connection.exec_driver_sql(statement.replace("%", "%%"))
@@ -104,9 +104,9 @@ def swap(old: Server, new: Server) -> Server | None:
             for (grant,) in connection.exec_driver_sql(_GRANTS, values).all():
                 connection.exec_driver_sql(grant.replace("%", "%%"))
             kept = _free_name(connection, old)
-            connection.exec_driver_sql(f"ALTER SCHEMA {old.schema} RENAME TO {kept.schema}")
+            connection.exec_driver_sql(f'ALTER SCHEMA "{old.schema}" RENAME TO "{kept.schema}"')
         durable.crash_point("catalog-kept")
-        connection.exec_driver_sql(f"ALTER SCHEMA {new.schema} RENAME TO {old.schema}")
+        connection.exec_driver_sql(f'ALTER SCHEMA "{new.schema}" RENAME TO "{old.schema}"')
         return kept
 
     return _transact(old, exchange)

@@ -424,6 +424,27 @@ def test_nothing_is_put_over_something(cluster: Cluster, tmp_path: Path) -> None
     homes.init(tmp_path / "b" / ".ledger", "a-b", catalog=cluster.url(database) + "?schema=other")
 
 
+@pytest.mark.parametrize("word", ["select", "user", "table", "public", "desc"])
+def test_a_schema_may_be_called_by_a_reserved_word(cluster: Cluster, tmp_path: Path, word: str) -> None:
+    database = cluster.database()
+    url = f"{cluster.url(database)}?schema={word}"
+    made = homes.init(tmp_path / ".ledger", word, catalog=url)
+    log.commit(made, homes.signing_key(made), lambda _: [acquisition("a")])
+    kept = rebuild(made).kept
+    assert str(kept).endswith(f"schema={word}_old_1")
+    with Index.open(made) as index:
+        assert [row.id for row in index.acquisitions()] == ["a"]
+    durable.hook = lambda point: _end() if point == "home-built" else None
+    with pytest.raises(StorageError, match="ended"):
+        homes.init(
+            tmp_path / "b" / ".ledger", "b", catalog=f"{cluster.url(cluster.database())}?schema={word}"
+        )
+
+
+def _end() -> None:
+    raise StorageError("ended")
+
+
 @pytest.mark.parametrize("before", [False, True])
 def test_a_home_that_does_not_come_about_leaves_no_tables(
     cluster: Cluster, tmp_path: Path, before: bool

@@ -7,11 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from contracts.errors import StorageError, UsageError
 from ledger import home as homes
 from ledger.server import MAX_NAME, Server, default_schema, is_schema, parse
+from ledger.server_connection import connect
+from ledger.server_grammar import SECRETS
+from tests.cli.calls import called
 
 
 @pytest.mark.parametrize(
@@ -21,7 +27,7 @@ from ledger.server import MAX_NAME, Server, default_schema, is_schema, parse
         ("postgres://u@h:5433/db", "postgres://u@h:5433/db", "ledger_acme_judges_1"),
         ("postgresql:///db?host=/run/pg&schema=a&port=7", "postgresql:///db?host=/run/pg&port=7", "a"),
         ("postgresql://a:1,b:2/db?target_session_attrs=read-write", None, "ledger_acme_judges_1"),
-        ("postgresql://u%40x@[::1]:5432/db%20x?sslmode=verify-full", None, "ledger_acme_judges_1"),
+        ("postgresql://u%2Dx@[::1]:5432/db%2Ex?sslmode=verify-full", None, "ledger_acme_judges_1"),
         ("postgresql:///?service=ledger", None, "ledger_acme_judges_1"),
     ],
 )
@@ -37,6 +43,11 @@ def test_addresses_come_back_as_they_were(url: str, conninfo: str | None, schema
         "postgresql://u:hunter2@host/db", "postgresql://u:@host/db", "postgresql://:hunter2@host/db",
         "postgresql://host/db?password=hunter2", "postgresql://host/db?user=u&p%61ssword=hunter2",
         "postgresql://host/db?sslpassword=hunter2&schema=a", "postgres://u:hun@ter2@host/db",
+        "postgresql://u:hun?ter2@host/db", "postgresql://u:hun/ter2@host/db", "postgresql://u:hun#ter2@host/db",
+        "postgresql://u%3Ahunter2@host/db", "postgresql://u%253Ahunter2@host/db",
+        "postgresql://u hunter2@host/db", "postgresql://u%ff:hunter2@host/db",
+        "postgresql://host/db?dbname=postgresql://u:hunter2@host", "postgresql://host/db?Password=hunter2",
+        "postgresql://host/db?passfile=/hunter2", "postgresql://@hunter2@host/db",
     ],
 )  # fmt: skip
 def test_a_password_is_refused_and_not_repeated(url: str) -> None:
@@ -53,13 +64,81 @@ def test_a_password_is_refused_and_not_repeated(url: str) -> None:
         "postgresql://h/d?schema=a&schema=b", "postgresql://h/d?schema=pg_x", "postgresql://h/d?schema=1a",
         "postgresql://h/d?schema=information_schema", "postgresql://h/d?schema=a%22%3Bb", "mysql://h/d?schema=a",
         f"postgresql://h/d?schema={'a' * 64}", "postgresql://h/d\n?schema=a", "postgresql://[h/d?schema=a",
-        "postgresql://h/" + "d" * 3000 + "?schema=a",
+        "postgresql://h/" + "d" * 3000 + "?schema=a", "postgresql://h/d;password=hunter2?schema=a",
+        "postgresql://h/password=hunter2?schema=a", "postgresql://h/d?options=-cpassword%3Dhunter2&schema=a",
+        "postgresql://h%20password%3Dhunter2/d?schema=a", "postgresql://h/d?dbname=hunter2&schema=a",
+        "postgresql://h/d?sslmode=hunter2&schema=a", "postgresql://h/d?port=hunter2&schema=a",
+        "postgresql://h:hunter2/d?schema=a", "postgresql://[::1]hunter2/d?schema=a", "postgresql://h/d#hunter2",
+        "postgresql://h/d?application_name=password%3Dhunter2&schema=a", "postgresql://h/d?hunter2&schema=a",
+        "postgresql://h/d?schema=hunter2%20", "postgresql://h/d/hunter2?schema=a", "postgresql://h:65536/d?schema=a",
     ],
 )  # fmt: skip
 def test_what_is_no_address_of_a_catalog(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(url, "ledger.toml")
     assert caught.value.code == "unsupported-url"
+    assert "hunter2" not in json.dumps(dict(caught.value.as_dict()))
+
+
+SECRET = "s3cr3tPW"  # in capitals too: no schema has them
+_PIECES = st.sampled_from(
+    [
+        SECRET, SECRET, "u", "host", "db", "password", "dbname", "options", "schema", "service", "sslmode",
+        "1", "postgresql://", ":", "@", "/", "?", "#", "&", "=", ";", " ", ",", "[", "]", "%3A", "%40", "%2F",
+        "%3D", "%20", "%25", "%", "+", "\\", "'", "é",
+    ]
+)  # fmt: skip
+_TEXT = st.lists(_PIECES, max_size=4).map("".join)
+_SCHEMES = st.sampled_from(
+    ["postgresql://", "postgresql://", "postgres://", "postgresql:", "POSTGRESQL://", ""]
+)
+_SHAPES = st.sampled_from(
+    [
+        "{}{}@host/db{}", "u:{}@{}/db?{}", "u{}@host{}/{}", "u:{}{}@host/db?{}", "host{}/db{}?schema=a{}",
+        "host/db?{}={}&{}", "{}{}{}",
+    ]
+)  # fmt: skip
+# Where the secret may stand in what libpq reads: it is the name of something there, and nobody can tell.
+_NAMES = {"user", "host", "dbname", "service", "application_name"}
+
+
+@given(shape=_SHAPES, scheme=_SCHEMES, parts=st.tuples(_TEXT, _TEXT, _TEXT))
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_secret_leaves_an_address(
+    shape: str, scheme: str, parts: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise psycopg.OperationalError("nobody is there")
+
+    monkeypatch.setattr(psycopg, "connect", away)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    url = scheme + shape.format(*parts)
+    done = called("--home", str(tmp_path / "home"), "init", "--catalog", url, "--origin", "x")
+    assert done.code in {2, 3}, "nobody is there"
+    told = done.out + done.err
+    files = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    if SECRET in told or SECRET.encode() in files:
+        assert done.code == 3, url
+        read = psycopg.conninfo.conninfo_to_dict(parse(url, "here", "x").conninfo)
+        assert {name for name, value in read.items() if SECRET in str(value)} <= _NAMES, url
+        assert not SECRETS & read.keys(), url
+
+
+def test_a_home_changed_by_hand_does_not_repeat_its_address(tmp_path: Path) -> None:
+    made = homes.init(tmp_path / ".ledger", "by-hand")
+    settings_file = made.path / "ledger.toml"
+    for url in (
+        f"postgresql://u:p?{SECRET}@h/d?schema=a",
+        f"mysql://u:{SECRET}@h/d",
+        f"POSTGRESQL://u:{SECRET}@h/d",
+    ):
+        settings_file.chmod(0o644)
+        settings_file.write_text(settings_file.read_text().replace("sqlite:catalog.sqlite", url))
+        for command in (["status"], ["log", "--json"], ["verify"], ["rebuild"], ["repair"]):
+            done = called("--home", str(made.path), *command)
+            assert done.code == 2, done
+            assert SECRET not in done.out + done.err
+        settings_file.write_text(settings_file.read_text().replace(url, "sqlite:catalog.sqlite"))
 
 
 def test_schemas_have_names_that_need_no_quotes() -> None:
@@ -85,6 +164,12 @@ def test_nobody_answers(tmp_path: Path) -> None:
     assert not homes.key_path("there").exists()
     with pytest.raises(UsageError, match="address of the catalog"):
         homes.init(tmp_path / ".ledger", "there", catalog="postgresql://h/d?nonsense=1")
+    with pytest.raises(UsageError, match="one that libpq reads") as caught_by_libpq:
+        connect(Server("postgresql://h/d?nonsense=hunter2", "a"), wait=1, readonly=True)
+    assert "hunter2" not in str(caught_by_libpq.value)
+    with pytest.raises(UsageError, match=r"~/\.pgpass") as caught_by_libpq:
+        connect(Server("postgresql://u:hunter2@h/d", "a"), wait=1, readonly=True)
+    assert "hunter2" not in str(caught_by_libpq.value)
 
 
 def test_without_the_driver_the_way_to_it_is_told(tmp_path: Path) -> None:
