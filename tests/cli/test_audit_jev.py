@@ -190,7 +190,7 @@ def test_scenarios_that_differ_are_not_compared_until_named(command: Command) ->
     assert named["tables"]["counts"]["2019/undeclared/joint/direct"]["scenarios"] == ["one", "zero"]
     refused = command(*FAST, "--scenarios", "two", "--mode", "joint")
     assert refused.code == 5
-    assert "no predictions in scope" in refused.err
+    assert "no pair is in scope: nothing was signed" in refused.err
 
 
 def test_precision_says_which_flips_vanish(command: Command) -> None:
