@@ -11,12 +11,15 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 from typer.models import CommandInfo
+
+NARROWEST = 40  # columns of the help page, however narrow the terminal
 
 
 class Command(NamedTuple):
@@ -127,12 +130,12 @@ class Root(TyperGroup):
         records = (param.get_help_record(ctx) for param in self.get_params(ctx))
         panels = {"Options": dict(record for record in records if record is not None)}
         panels |= {title: {n: c.line for n, c in panel.items()} for title, panel in PANELS.items()}
-        width = min(shutil.get_terminal_size().columns, 80)
+        width = max(min(shutil.get_terminal_size().columns, 80), NARROWEST)
         formatter.write(_page(ctx.command_path, self.help or "", panels, self.epilog or "", width))
 
 
 def _page(command: str, help_: str, panels: Mapping[str, Mapping[str, str]], epilog: str, width: int) -> str:
-    lines = ["", f" Usage: {command} [OPTIONS] COMMAND [ARGS]...", ""]
+    lines = ["", *_wrapped(f"Usage: {command} [OPTIONS] COMMAND [ARGS]...", width), ""]
     for paragraph in help_.split("\n\n"):
         lines += [
             *textwrap.wrap(" ".join(paragraph.split()), width - 2, initial_indent=" ", subsequent_indent=" "),
@@ -150,11 +153,15 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _box(title: str, rows: Mapping[str, str], width: int) -> Iterator[str]:
     """Two columns in a frame, as typer draws them for the commands."""
     corner, bar = ("╭╮╰╯", "─│") if _unicode() else ("++++", "-|")
-    named = max(len(name) for name in (*rows, *COMMANDS))
+    named = min(max(len(name) for name in (*rows, *COMMANDS)), width - 26)
     yield f"{corner[0]}{bar[0]} {title} {bar[0] * (width - len(title) - 5)}{corner[1]}"
     for name, text in rows.items():
-        for at, line in enumerate(textwrap.wrap(text, max(width - named - 6, 20))):
-            yield f"{bar[1]} {name if not at else '':<{named}}  {line}".ljust(width - 2) + f" {bar[1]}"
+        told = textwrap.wrap(text, width - named - 6)
+        over = len(name) > named  # then the name has lines of its own
+        left = [*textwrap.wrap(name, width - 4), *("" for _ in told)] if over else [name]
+        right = ["" for _ in left[: len(left) - len(told)]] + told if over else told
+        for word, line in zip_longest(left, right, fillvalue=""):
+            yield f"{bar[1]} {word:<{named}}  {line}".ljust(width - 2)[: width - 2] + f" {bar[1]}"
     yield f"{corner[2]}{bar[0] * (width - 2)}{corner[3]}"
 
 

@@ -6,12 +6,15 @@ entries cannot answer, or a gate was not passed; 130 interrupted.
 
 from __future__ import annotations
 
+import codecs
 import errno
+import json
 import os
 import signal
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -24,6 +27,7 @@ from contracts.errors import LedgerError, StorageError, UsageError
 PACKAGES = ("ledger", "contracts", "audits", "migrations")
 EPILOG = "Exit codes: 0 done, 1 refused, 2 usage, 3 storage, 4 not verified, 5 cannot answer."
 INTERRUPTED = 130
+COMPLETING = "_LEDGER_COMPLETE"
 # What a stream says that cannot take more output; errors of files are reported where they are opened.
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT})
 
@@ -168,6 +172,7 @@ def run() -> None:
     # arrays costs a tenth of its time and frees nothing that the end of the process does not.
     gc.disable()
     _stand_in_for_closed_streams()
+    _escape_what_cannot_be_encoded()
 
     try:
         refuse_intruders()
@@ -190,6 +195,19 @@ def _stand_in_for_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (it lives as long as we)
+
+
+def _escape_what_cannot_be_encoded() -> None:
+    """A stream in ASCII gets other letters as JSON escapes them, which keeps what is JSON exact."""
+    codecs.register_error("ledger-escape", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="ledger-escape")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError), "streams are written"
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def _drop(stream: TextIO) -> None:
@@ -217,6 +235,8 @@ def _unwritable(error: OSError) -> int:
 
 def _unexpected(error: Exception, *, as_json: bool) -> int:
     """Usage errors of the parser exit 2 in its own words; anything else is a fault of ours and exits 3."""
+    if COMPLETING in os.environ:  # a shell asks while somebody types: no answer is an answer
+        return 1
     show = getattr(error, "show", None)
     if callable(show) and hasattr(error, "exit_code"):
         if as_json:

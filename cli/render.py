@@ -53,7 +53,8 @@ def say(*lines: str, stderr: bool = False) -> None:
 
 def emit_json(value: object) -> None:
     """One JSON object on standard output, keys in the order given."""
-    json.dump(value, sys.stdout, ensure_ascii=False, allow_nan=False, indent=2)
+    plain = (getattr(sys.stdout, "encoding", None) or "utf-8").lower() != "utf-8"  # JSON is UTF-8 or ASCII
+    json.dump(value, sys.stdout, ensure_ascii=plain, allow_nan=False, indent=2)
     sys.stdout.write("\n")
 
 

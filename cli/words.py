@@ -43,5 +43,11 @@ EngineOption = Annotated[
     typer.Option(metavar="ENGINE", help="inline, pool or spark[:MASTER] (default: a pool where it pays)."),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Processes to use (default: all cores where it pays).")
+    int | None,
+    typer.Option(
+        min=1,
+        max=1024,
+        metavar="N",
+        help="Processes to use, at most 4 for each core (default: all cores where it pays).",
+    ),
 ]

@@ -15,9 +15,9 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import Field, Session, SQLModel
 
-from contracts.errors import LedgerError, StorageError
+from contracts.errors import LedgerError
 from ledger.append import Appending
-from ledger.catalog_file import REBUILD, wrong_revision
+from ledger.catalog_file import absent, wrong_revision
 from ledger.connection import Place, failure
 from ledger.derive import Rows
 from migrations import runner
@@ -270,7 +270,7 @@ def _engine(place: Place, wait: float) -> sa.Engine:
 
         return server_schema.engine(place, wait)
     if not place.is_file():
-        raise StorageError("the catalog is missing", code="missing-file", where=place, next_step=REBUILD)
+        raise absent(place)
     return sqlite(place, wait)
 
 

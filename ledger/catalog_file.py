@@ -57,7 +57,7 @@ def catalog_error(error: BaseException | None, where: Path | str) -> LedgerError
 def open_readonly(path: Path, wait: float = 5.0) -> sqlite3.Connection:
     """A connection that can only read, to a catalog of a revision this version knows."""
     if not path.is_file():
-        raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
+        raise absent(path)
     try:
         connection, revision = _open(path, "mode=ro", wait)
     except sqlite3.OperationalError as error:
@@ -70,6 +70,16 @@ def open_readonly(path: Path, wait: float = 5.0) -> sqlite3.Connection:
         connection.close()
         raise wrong_revision(revision, path)
     return connection
+
+
+def absent(path: Path) -> StorageError:
+    """There is no file where the catalog belongs."""
+    if path.is_dir():
+        return StorageError(
+            "a folder stands where the catalog was", code="missing-file", where=path,
+            next_step="move it away, then run `ledger rebuild`",
+        )  # fmt: skip
+    return StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
 
 
 def wrong_revision(revision: str | None, path: Path | Server) -> LedgerError:
@@ -101,7 +111,7 @@ def missing(place: Server) -> LedgerError:
 def open_writable(path: Path, wait: float = 5.0) -> tuple[sqlite3.Connection, str | None]:
     """A connection outside any transaction, and the catalog's revision; what a dead writer left is undone."""
     if not path.is_file():
-        raise StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
+        raise absent(path)
     try:
         return _open(path, "mode=rw", wait)
     except sqlite3.Error as error:

@@ -21,6 +21,7 @@ Kernel = Callable[[Task], Iterable[Result]]
 
 TASK_ENTRIES = 1 << 20  # of a task at least: below, opening files weighs more than reading them
 MOST_ENTRIES = 1 << 22  # of a task at most: a worker holds its results until it is done
+MOST_PER_CORE = 4  # workers, whatever was asked for: more only wait for each other, and each takes memory
 TASKS_PER_WORKER = 8  # so that a slow task at the end keeps nobody waiting for long
 NAMES = "inline | pool | spark[:MASTER]"
 
@@ -120,7 +121,7 @@ def engine(name: str | None = None, workers: int | None = None) -> Engine:
         if workers not in (None, 1):
             raise UsageError("one process is one worker", where="--workers", expected="--engine pool")
         return INLINE
-    count = cores() if workers is None else workers
+    count = cores() if workers is None else min(workers, MOST_PER_CORE * cores())
     if count == 1:
         return INLINE
     from ledger.engine_pool import Pool

@@ -11,7 +11,7 @@ from pathlib import Path
 from contracts.errors import LedgerError, StorageError, TamperError, VerificationError
 from ledger import append, catalog, derive, durable, events, heads, lock, log, pin, publish, tree
 from ledger import trust as trusts
-from ledger.catalog_file import journal
+from ledger.catalog_file import absent, journal
 from ledger.connection import Place
 from ledger.engines import Progress, silent
 from ledger.head_keys import HeadKeys
@@ -59,6 +59,8 @@ def rebuild(
        then renamed.
     """
     with log.writer(home, wait):
+        if isinstance(home.catalog, Path) and home.catalog.is_dir():
+            raise absent(home.catalog)
         objects = home.objects
         entries = _entries(objects)
         keys = _keys(entries)

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from contracts.errors import StorageError
+from ledger.engine_pool import Pool
 from ledger.engine_spark import Spark
+from ledger.engines import MOST_PER_CORE, cores
+from ledger.engines import engine as engine_of
 from ledger.index import Index
 from ledger.ingest import ingest
 from tests.cli.calls import called
@@ -88,6 +91,22 @@ def _segments(place: Place) -> Any:
 
 def test_a_pool_leaves_the_same_log(place: Place, tmp_path: Path) -> None:
     same_log(place, tmp_path, ("--engine", "inline"), POOL)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1025", "9999", "9" * 20, "1e3"])
+def test_numbers_of_workers_that_are_none(place: Place, number: str) -> None:
+    for command in (AUDIT, ("verify", "--full", "--json")):
+        done = called("--home", str(place.home.path), *command, "--workers", number)
+        assert done.code == 2, done
+        assert "--workers" in json.loads(done.out)["error"]["what"]
+
+
+@pytest.mark.parametrize("number", [2, 300, 1024, 10**20])
+def test_a_pool_is_no_larger_than_the_machine_can_use(number: int) -> None:
+    made = engine_of(None, number)
+    assert isinstance(made, Pool)
+    assert made.pieces(1) <= MOST_PER_CORE * cores()
+    made.close()
 
 
 def test_spark_leaves_the_same_log(place: Place, tmp_path: Path, spark: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from ledger import durable, heads, log, pin, publish, tree
 from ledger.events import AcquisitionEvent
 from ledger.index import Index
 from ledger.rebuild import _swap, prefix_roots, rebuild
+from tests.cli.calls import called
 from tests.ledger.homes import (
     CATALOGS,
     Place,
@@ -69,6 +70,22 @@ def test_the_old_catalog_is_kept_aside(place: Place) -> None:
 def test_a_damaged_catalog_is_replaced(place: Place, content: bytes) -> None:
     before = stored(place)
     place.home.catalog.write_bytes(content)
+    rebuild(place.home)
+    assert stored(place) == before
+
+
+@on_file
+def test_a_folder_in_the_catalogs_place_is_told_by_every_command(place: Place) -> None:
+    before = stored(place)
+    place.home.catalog.unlink()
+    place.home.catalog.mkdir()
+    for words in (["status"], ["log"], ["verify"], ["repair"], ["rebuild"], ["acquisition", "list"]):
+        done = called("--home", str(place.home.path), *words)
+        assert done.code in {3, 4}, done
+        said = " ".join((done.out + done.err).split())
+        assert "a folder stands where the catalog was" in said, words
+        assert "move it away" in said, words
+    place.home.catalog.rmdir()
     rebuild(place.home)
     assert stored(place) == before
 
