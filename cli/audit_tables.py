@@ -121,6 +121,8 @@ def _beside(result: Fields) -> Iterator[tuple[str, ...]]:
         out = undefined(left["reasons"]["min"])
     else:
         kept = "sign kept" if left["sign_kept"] else "sign not kept"
+        if left["min"] == left["max"] == 0:
+            kept = "no sign"
         out = f"{number(left['min'])} to {number(left['max'])}, {kept}"
     yield (f"interaction leave-one-out: {out}", f"leave-one-out: {out}")
 
@@ -142,7 +144,7 @@ def _layouts(result: Fields) -> str:
     elif found["points_agree"]:
         words = "only points agree" if found["intervals_agree"] is False else "points agree"
     else:
-        words = "no common sign"
+        words = "no common sign" if any(values) else "no sign"
     return f"{number(min(values))} to {number(max(values))}, {words}"
 
 

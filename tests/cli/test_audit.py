@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli import main
+from cli import audit_tables, main
 from ledger import envelope
 from ledger.index import Index
 from tests.audits.cohorts import Ledger, Row, gains, new_ledger, noisy, rows
@@ -303,3 +303,18 @@ def test_few_trajectories_are_said_on_the_first_screen(command: Command) -> None
     assert "Percentile intervals are too short with 12 trajectories" in command(*PAIR).out.replace("\n", " ")
     command.ledger.ingest(rows({(f"u{t:03d}", 0): gains(1.0, 0.5) for t in range(20)}), "more.parquet")
     assert "too short" not in command(*PAIR).out
+
+
+@pytest.mark.parametrize(("values", "said"), [((0.0, 0.0), "no sign"), ((-0.5, 0.5), "no common sign")])
+def test_where_all_is_zero_there_is_no_sign_to_keep(values: tuple[float, float], said: str) -> None:
+    out = {"min": values[0], "max": values[1], "sign_kept": not any(values), "reasons": {}}
+    whole = {"value": 0.0, "ci95": [0.0, 0.0]}
+    result: dict[str, Any] = {
+        "estimates": {f"interaction.layout.{n}": {"value": value} for n, value in enumerate(values)}
+        | {"flip_share": whole, "flip_direction_difference": whole},
+        "tables": {"flips": {"pos_to_neg": 0, "neg_to_pos": 0}, "leave_one_trajectory_out": out},
+        "verdicts": {"layouts": {"intervals_agree": False, "points_agree": False}},
+    }
+    *_, (layouts, _), (left, _) = audit_tables._beside(result)
+    assert layouts.endswith(f", {said}")
+    assert left.endswith("no sign" if said == "no sign" else "sign not kept")
