@@ -250,3 +250,7 @@ def read_pem(path: Path, *, private: bool) -> bytes:
         raise StorageError(
             f"cannot read the key ({error.strerror})", code="key-missing", where=path
         ) from error
+    except ValueError as error:  # no file has a NUL in its name
+        raise StorageError(
+            "cannot read the key (no file has such a name)", code="key-missing", where=repr(str(path))[:120]
+        ) from error

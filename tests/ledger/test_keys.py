@@ -179,3 +179,10 @@ def test_a_private_key_never_prints() -> None:
     assert key_id(key.public)[:16] in repr(key)
     assert repr(key._seed) not in repr(key)
     assert key._seed.hex() not in repr([key])
+
+
+def test_a_name_no_file_can_have_is_a_missing_key(tmp_path: Path) -> None:
+    with pytest.raises(StorageError) as caught:
+        PublicKey.load(f"{tmp_path}/a\x00b")
+    assert caught.value.code == "key-missing"
+    assert "\x00" not in str(caught.value)
