@@ -70,7 +70,9 @@ def sqlmodel(source: str, target: str) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
 
-    SQLModel.metadata.create_all(engine)
+    table = SQLModel.metadata.tables["entry"]
+    table.create(engine)
+    SQLModel.metadata.remove(table)  # one registry for the process: nobody else is to find it there
     with Session(engine) as session:
         for batch in pq.ParquetFile(source).iter_batches(10_000):
             session.add_all(Entry(**row) for row in batch.to_pylist())

@@ -74,7 +74,8 @@ class Pool:
         if self._executor is not None:
             assert self._stop is not None, "made together"
             self._stop.set()
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            # Waited for: the interpreter would wait at its end, and may then find the pool half closed.
+            self._executor.shutdown(wait=True, cancel_futures=True)
         self._executor = self._stop = None
 
     def _results(self, kernel: bytes, tasks: Sequence[Task]) -> Iterator[list[Any]]:

@@ -260,7 +260,7 @@ def test_one_trajectory_costs_a_small_part_of_a_segment(lab: Lab, monkeypatch: p
         asked = [one for one in lab.door.passed if one.path.endswith(".parquet")]
         assert sum(one.down for one in asked) < size / 4
         assert len(asked) <= 6
-        assert {one.status for one in asked} == {206}
+        assert {one.status for one in asked if one.down} == {206}
     lab.door.passed.clear()
     lab.ok("verify")
     assert [one.down for one in lab.door.passed if one.path.endswith(".parquet")] == [size]
