@@ -89,13 +89,13 @@ class Elsewhere:
     """What a judgement must know of the other rows of a call that is judged table by table.
 
     `alike` has, by column, the labels that look like another one anywhere in the call, each with that
-    other; `given` has, by digest column, the files that have it in other scored rows. `told` are the
-    files and columns of faults of a whole file that were reported with another of its tables.
+    other; `given` has, by digest column, the files that have it in other scored rows. `told` is whether the
+    faults of whole files were reported with another of their tables.
     """
 
     alike: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     given: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    told: frozenset[tuple[str, str]] = frozenset()
+    told: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.alike or self.given)
@@ -146,9 +146,8 @@ class _Judgement:
 
     def _types(self) -> None:
         """Columns and values that are not of the type they are declared with."""
-        for fault in self.rows.faults:
-            if (self.rows.files[fault.file].name, fault.column) not in self.elsewhere.told:
-                self.faults.column(fault)
+        for fault in () if self.elsewhere.told else self.rows.faults:
+            self.faults.column(fault)
         for index, file in enumerate(self.rows.files):
             for unread in file.unread:
                 positions = unread.rows + self.rows.starts[index]

@@ -146,7 +146,8 @@ def _scores(
     reader = score_rows.Reader(book, options.channel, options.acquisition)
     if divided:
         directory = None if options.dry_run else home.objects.staging()
-        rows = score_rows.divided(staged, reader, directory, progress)
+        way = score_rows.Here(staged, reader, directory)
+        rows = score_rows.divided(staged, reader, way, progress)
     else:
         progress("read", len(staged), len(staged))
         rows = score_rows.whole(files, reader)

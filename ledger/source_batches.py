@@ -1,7 +1,8 @@
 """Large score files read batch by batch, as often as needed, so that memory follows the batch.
 
-Parquet and Arrow files are made for it. CSV and JSON Lines are decoded once, whole, and cut afterwards: of
-those a call takes memory by its rows.
+A batch is always the same rows of a file, whoever reads it and from where. Parquet and Arrow files are made
+for it. CSV and JSON Lines are decoded once, whole, and cut afterwards: of those a call takes memory by its
+rows.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ledger.sources import (
 )
 from ledger.staging import Staged
 
+WASTE = 4  # a quarter of a batch
 TEXT_BYTES = 100  # a row of a text file has more bytes than this, so a file has fewer rows
 TRAJECTORY = "trajectory_id"
 Item = TypeVar("Item")
@@ -59,13 +61,37 @@ def rows_at_most(staged: Staged) -> int:
 
 
 class SourceBatches:
-    """One staged input of scores as consecutive tables of about `rows` rows."""
+    """One staged input of scores as consecutive tables of `rows` rows, or the batches `first` to `stop` of it."""
 
-    def __init__(self, staged: Staged, rows: int) -> None:
+    def __init__(self, staged: Staged, rows: int, first: int = 0, stop: int | None = None) -> None:
         self.staged = staged
         self.form = detect(staged)
         self.rows = rows
+        self.first_row = first * rows
+        self.stop_row = None if stop is None else stop * rows
         self._whole: SourceTable | None = None
+
+    def spans(self) -> Iterator[tuple[int, int | None]]:
+        """The batches in runs that can be read apart without decoding much twice; None: up to the end.
+
+        Text is one run. A run of a Parquet file begins where at most a WASTE of a batch is decoded for nothing.
+        """
+        first = 0
+        for batch, wasted in enumerate(self._before_batches()):
+            if batch and wasted * WASTE <= self.rows:
+                yield first, batch
+                first = batch
+        yield first, None
+
+    def _before_batches(self) -> Iterator[int]:
+        """For each batch, how many rows before it have to be decoded to come to it; nothing for text."""
+        if self.form is Format.ARROW_FILE or self.form is Format.ARROW_STREAM:
+            yield from (0 for _ in range(0, rows_at_most(self.staged), self.rows))
+        if self.form is not Format.PARQUET:
+            return
+        starts = _group_starts(guarded(self.form, self.staged, lambda: parquet_file(self.staged))[1])
+        for row in range(0, int(starts[-1]), self.rows):
+            yield row - int(starts[np.searchsorted(starts, row, side="right") - 1])
 
     def trajectories(self) -> Iterator[pa.Array] | None:
         """The trajectory column alone, None where there is no such column of text."""
@@ -82,13 +108,13 @@ class SourceBatches:
 
     def _trajectories(self, file: pq.ParquetFile | None) -> Iterator[pa.Array]:
         if file is not None:
-            batches: Iterator[pa.RecordBatch] = file.iter_batches(self.rows, columns=[TRAJECTORY])
+            batches = self._parquet(file, [TRAJECTORY])
         elif self.form is Format.ARROW_FILE or self.form is Format.ARROW_STREAM:
-            batches = _arrow_batches(self.form, self.staged)
+            batches = self._only(_arrow_batches(self.form, self.staged), 0)
         else:
             yield from self._decoded.table.column(TRAJECTORY).chunks
             return
-        row = 0
+        row = self.first_row
         for batch in self._guarded(batches):
             column = batch.column(TRAJECTORY)
             guarded(self.form, self.staged, partial(require_valid, column, TRAJECTORY, row, self.staged.name))
@@ -99,11 +125,9 @@ class SourceBatches:
         """The tables; row numbers and what could not be read are those of the file."""
         if self.form is Format.PARQUET:
             schema, file = guarded(self.form, self.staged, lambda: parquet_file(self.staged))
-            yield from self._assembled(schema, file.iter_batches(self.rows, columns=known_columns(schema)))
+            yield from self._assembled(schema, self._parquet(file, known_columns(schema)))
         elif self.form is Format.ARROW_FILE or self.form is Format.ARROW_STREAM:
-            batches = (
-                batch for whole in _arrow_batches(self.form, self.staged) for batch in self._cut(whole)
-            )
+            batches = self._only(_arrow_batches(self.form, self.staged), 0)
             yield from self._assembled(_arrow_schema(self.form, self.staged), batches)
         else:
             whole = self._decoded
@@ -116,12 +140,29 @@ class SourceBatches:
             self._whole = read_source(self.staged)
         return self._whole
 
-    def _cut(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        for start in range(0, batch.num_rows, self.rows):
-            yield batch.slice(start, self.rows)
+    def _parquet(self, file: pq.ParquetFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the batches, from the row groups that have some of them."""
+        starts = _group_starts(file)
+        stop = starts[-1] if self.stop_row is None else min(self.stop_row, starts[-1])
+        low = max(int(np.searchsorted(starts, self.first_row, side="right")) - 1, 0)
+        high = int(np.searchsorted(starts, stop))
+        groups = list(range(low, high))
+        batches = file.iter_batches(self.rows, row_groups=groups, columns=columns) if groups else iter(())
+        return self._only(batches, int(starts[low]))
+
+    def _only(self, batches: Iterator[pa.RecordBatch], row: int) -> Iterator[pa.RecordBatch]:
+        """What of some record batches lies in the batches; the first of them begins with `row`."""
+        for batch in batches:
+            low = max(self.first_row - row, 0)
+            high = batch.num_rows if self.stop_row is None else min(self.stop_row - row, batch.num_rows)
+            row += batch.num_rows
+            if low < high:
+                yield batch.slice(low, high - low)
+            if self.stop_row is not None and row >= self.stop_row:
+                return
 
     def _assembled(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[SourceTable]:
-        start = 0
+        start = self.first_row
         for group in _grouped(self._guarded(batches), self.rows):
             decoded = guarded(
                 self.form, self.staged, partial(assembled, schema, group, self.staged.name, start)
@@ -140,16 +181,25 @@ class SourceBatches:
 
 
 def _grouped(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[Sequence[pa.RecordBatch]]:
-    """Consecutive batches together until they have so many rows; empty ones are left out."""
+    """Consecutive record batches together, cut so that each group has so many rows, the last one the rest."""
     group: list[pa.RecordBatch] = []
+    room = rows
     for batch in batches:
-        if batch.num_rows:
-            group.append(batch)
-        if sum(part.num_rows for part in group) >= rows:
-            yield group
-            group = []
+        while batch.num_rows:
+            group.append(batch.slice(0, room))
+            batch = batch.slice(group[-1].num_rows)
+            room -= group[-1].num_rows
+            if not room:
+                yield group
+                group, room = [], rows
     if group:
         yield group
+
+
+def _group_starts(file: pq.ParquetFile) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The first row of each row group, and the number of rows."""
+    metadata = file.metadata
+    return np.cumsum([0, *(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))])
 
 
 def _part(whole: SourceTable, start: int, stop: int, first_row: int = 0) -> SourceTable:

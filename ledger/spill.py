@@ -7,13 +7,14 @@ rows wait in one unnamed temporary file, which leaves nothing behind however the
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
+from numpy.typing import NDArray
 
 from contracts.labels import Codes, Labels, joined, text_labels
 from contracts.raw_rows import PACKED
@@ -21,17 +22,24 @@ from contracts.rows import IN_FLIGHT
 from ledger import durable
 
 TRAJECTORY = "trajectory_id"
+Counts = NDArray[np.int64]
+
+
+def counted(column: pa.Array) -> tuple[pa.Array, Counts]:
+    """The labels of a text column, and how many rows have each."""
+    labels = text_labels([column])
+    counts = np.bincount(labels.codes[labels.present], minlength=len(labels.values))
+    return labels.values, counts.astype(np.int64)
 
 
 class Ranges:
     """Consecutive trajectories, by UTF-8 bytes, in parts of about `rows` rows."""
 
-    def __init__(self, columns: Iterable[pa.Array], rows: int) -> None:
+    def __init__(self, counts_of: Iterable[tuple[pa.Array, Counts]], rows: int) -> None:
         names, counts = [pa.array([], pa.string())], [np.empty(0, np.int64)]
-        for column in columns:
-            labels = text_labels([column])
-            names.append(labels.values)
-            counts.append(np.bincount(labels.codes[labels.present], minlength=len(labels.values)))
+        for labels, many in counts_of:
+            names.append(labels)
+            counts.append(many)
         once = pa.concat_arrays(names).dictionary_encode()
         every = once.indices.to_numpy(zero_copy_only=False)
         totals = np.bincount(every, np.concatenate(counts), len(once.dictionary)).astype(np.int64)
@@ -66,18 +74,9 @@ class Spill:
 
     def add(self, table: pa.Table) -> None:
         """Sets rows of the schema IN_FLIGHT aside."""
-        table = table.combine_chunks()
-        self._digests.append(table.column("candidates_hash").combine_chunks().dictionary.drop_null())
-        table = table.select([n for n in table.column_names if table.column(n).null_count < table.num_rows])
-        part = self.ranges.of(table.column(TRAJECTORY))
-        if (part[1:] == part[:-1]).all():
-            self._write(int(part[0]), table)
-            return
-        order = np.argsort(part, kind="stable")
-        ends = np.cumsum(np.bincount(part, minlength=len(self)))
-        for number in np.unique(part).tolist():
-            start = int(ends[number - 1]) if number else 0
-            self._write(number, _compact(table.take(pa.array(order[start : ends[number]]))))
+        self._digests.append(candidates_digests(table))
+        for number, rows in divided(table, self.ranges):
+            self._write(number, rows)
 
     def part(self, number: int) -> pa.Table:
         """All rows of one part, in the order in which they were added."""
@@ -87,8 +86,8 @@ class Spill:
                 self._file.seek(at)
                 data = self._file.read(length)
             with pa.ipc.open_stream(data) as reader:
-                tables.append(_whole(reader.read_all()))
-        return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+                tables.append(reader.read_all())
+        return together(tables)
 
     def candidate_digests(self) -> pa.Array:
         """Every candidates digest among the rows; one may occur more than once."""
@@ -103,6 +102,31 @@ class Spill:
             at = self._file.seek(0, 2)
             self._file.write(data)
         self._places[number].append((at, data.size))
+
+
+def candidates_digests(table: pa.Table) -> pa.Array:
+    """The candidates digests that occur in rows of the schema IN_FLIGHT."""
+    return table.column("candidates_hash").combine_chunks().dictionary.drop_null()
+
+
+def divided(table: pa.Table, ranges: Ranges) -> Iterator[tuple[int, pa.Table]]:
+    """Rows of the schema IN_FLIGHT by the part they belong to, without columns that have no value."""
+    table = table.combine_chunks()
+    table = table.select([n for n in table.column_names if table.column(n).null_count < table.num_rows])
+    part = ranges.of(table.column(TRAJECTORY))
+    if (part[1:] == part[:-1]).all():
+        yield int(part[0]), table
+        return
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part, minlength=ranges.count))
+    for number in np.unique(part).tolist():
+        start = int(ends[number - 1]) if number else 0
+        yield number, _compact(table.take(pa.array(order[start : ends[number]])))
+
+
+def together(tables: Iterable[pa.Table]) -> pa.Table:
+    """Rows of one part that were divided, in the order given, with all columns again."""
+    return pa.concat_tables([_whole(table) for table in tables]).unify_dictionaries().combine_chunks()
 
 
 def _compact(table: pa.Table) -> pa.Table:

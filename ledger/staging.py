@@ -2,7 +2,8 @@
 
 A path is opened exactly once, so a pipe works as well as a file, and what is decoded is what was hashed
 even when somebody rewrites the file meanwhile. Small inputs stay in memory; larger ones go to an unnamed
-temporary file in the staging directory, which leaves nothing behind however the process ends.
+temporary file in the staging directory, which leaves nothing behind however the process ends. What other
+processes are to decode goes to a file with a name instead.
 """
 
 from __future__ import annotations
@@ -25,19 +26,22 @@ CHUNK = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Staged:
-    """One input: the name it was asked for by, the BLAKE3 of its bytes, and the bytes."""
+    """One input: the name it was asked for by, the BLAKE3 of its bytes, the bytes, and a file with them, if any."""
 
     name: str
     digest: str
     data: pa.Buffer
+    file: Path | None = None
 
     @property
     def view(self) -> memoryview:
         return memoryview(self.data)
 
 
-def stage(path: str | Path, staging: Path | None = None) -> Staged:
+def stage(path: str | Path, staging: Path | None = None, named: Path | None = None) -> Staged:
     """Read a file or pipe to its end. `staging` is where large inputs wait, by default the system's place.
+
+    With `named` a large one waits in that file, which the caller removes.
 
     StorageError when the path is absent, no file, unreadable, or when staging it fails.
     """
@@ -51,7 +55,7 @@ def stage(path: str | Path, staging: Path | None = None) -> Staged:
                 hasher.update(chunk)
                 held += chunk
                 if len(held) > IN_MEMORY:
-                    spilled = spilled or tempfile.TemporaryFile(dir=staging)  # noqa: SIM115 (mapped below)
+                    spilled = spilled or _opened(staging, named)
                     spilled.write(held)
                     held.clear()
         data = pa.py_buffer(held) if spilled is None else _mapped(spilled, held)
@@ -61,7 +65,23 @@ def stage(path: str | Path, staging: Path | None = None) -> Staged:
         raise StorageError(
             f"cannot be read: {error.strerror or error}", code="unreadable", where=name
         ) from error
-    return Staged(name, "blake3:" + hasher.hexdigest(), data)
+    return Staged(name, "blake3:" + hasher.hexdigest(), data, None if spilled is None else named)
+
+
+def staged_again(name: str, digest: str, file: Path) -> Staged:
+    """An input that was staged under a name, as another process sees it."""
+    try:
+        with file.open("rb") as opened:
+            data = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as error:
+        raise StorageError(
+            f"a staged input cannot be read: {error.strerror or error}", code="unreadable", where=file
+        ) from error
+    return Staged(name, digest, data, file)
+
+
+def _opened(staging: Path | None, named: Path | None) -> IO[bytes]:
+    return tempfile.TemporaryFile(dir=staging) if named is None else named.open("x+b")
 
 
 def _mapped(spilled: IO[bytes], rest: bytearray) -> pa.Buffer:
