@@ -21,12 +21,14 @@ from typing import TYPE_CHECKING, Protocol
 from contracts.channel import ChannelBook
 from contracts.errors import ContractError, UsageError
 from ledger import lock
+from ledger.engines import INLINE, Engine
 from ledger.event_types import AttestationEvent, Event, RefusalEvent, SegmentEvent
 from ledger.home import Home
 from ledger.index import Index
 from ledger.ingest_extras import Bringing, Extras
 from ledger.object_names import refusal_index_name, refusal_rows_name
 from ledger.receipt import AttestationReceipt, Receipt, RefusalReceipt, SegmentReceipt
+from ledger.sharing import Sharing, sharing
 from ledger.source_batches import rows_at_most
 from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage
@@ -90,25 +92,45 @@ def ingest(
     extras: Extras = NOTHING_BESIDE,
     wait: float = lock.WAIT,
     progress: Progress = quiet,
+    engine: Engine = INLINE,
 ) -> Receipt:
     """Takes in the files of one call; the receipt says what became of every row.
 
     `kind` is told from the columns when None; for the rest see Options. RefusedCallError when rows are not
     canonical, contradict an entry, or anything is refused and the call is strict; nothing is written then.
     A dry run needs no `key` and ends the same way as the real one. `wait` is how many seconds another writer
-    may take. `extras` come beside the files. `progress` hears the phases read (files), write (rows) and log.
+    may take. `extras` come beside the files. `progress` hears the phases read (files), write (rows) and log;
+    of a large call that an `engine` takes part in also judge (rows).
     """
+    options = Options(channel, acquisition, strict, dry_run, labels)
+    with sharing(home, engine, dry_run) as shared:
+        return _ingest(home, paths, kind, options, key, extras, wait, progress, shared)
+
+
+def _ingest(
+    home: Home,
+    paths: Sequence[str | Path],
+    kind: str | None,
+    options: Options,
+    key: SigningKey | None,
+    extras: Extras,
+    wait: float,
+    progress: Progress,
+    shared: Sharing | None,
+) -> Receipt:
+    """`ingest`, by what it shares its work with."""
     with Index.open(home) as index:
         book = index.channels()
-    staged = [stage(path, None if dry_run else home.objects.staging()) for path in paths]
+    staging = None if options.dry_run else home.objects.staging()
+    staged = [stage(path, staging, None if shared is None else shared.shelf.fresh()) for path in paths]
     _require_once(staged)
     read = _KINDS[_one_kind(staged, kind)]
-    call = read(home, staged, book, Options(channel, acquisition, strict, dry_run, labels), progress)
+    call = read(home, staged, book, options, progress, shared)
     del staged
     if extras:
         extras.check(home, call, None if key is None else key.public)
     size, events, receipt = call.prepare(key)
-    if dry_run or not (events or extras):
+    if options.dry_run or not (events or extras):
         return receipt
     assert key is not None, "only a dry run needs no key"
     from ledger import log
@@ -127,13 +149,19 @@ def ingest(
 
 
 def _scores(
-    home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
+    home: Home,
+    staged: Sequence[Staged],
+    book: ChannelBook,
+    options: Options,
+    progress: Progress,
+    shared: Sharing | None,
 ) -> Call:
     large = sum(item.data.size for item in staged) >= LARGE
     rules = Thread(target=_load_rules, args=(large and not options.dry_run,))
     if large:
         rules.start()
-    divided = sum(rows_at_most(item) for item in staged) > DIVIDED_ROWS
+    rows_in_all = sum(rows_at_most(item) for item in staged)
+    divided = rows_in_all > DIVIDED_ROWS
     files = []
     for number, item in enumerate(() if divided else staged):
         progress("read", number, len(staged))
@@ -143,26 +171,34 @@ def _scores(
     from ledger import score_rows
     from ledger.ingest_scores import ScoresCall
 
+    if shared is not None and not (divided and shared.engine.pieces(rows_in_all) > 1):
+        shared = None
     reader = score_rows.Reader(book, options.channel, options.acquisition)
     if divided:
         directory = None if options.dry_run else home.objects.staging()
-        way = score_rows.Here(staged, reader, directory)
-        rows = score_rows.divided(staged, reader, way, progress)
+        rows = score_rows.divided(staged, reader, directory, progress, shared)
     else:
         progress("read", len(staged), len(staged))
         rows = score_rows.whole(files, reader)
-    return ScoresCall(home, rows, book, options, progress)
+    return ScoresCall(home, rows, book, options, progress, shared)
 
 
 def _predictions(
-    home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
+    home: Home,
+    staged: Sequence[Staged],
+    book: ChannelBook,
+    options: Options,
+    progress: Progress,
+    _shared: Sharing | None,
 ) -> Call:
+    """Predictions are judged as one, by this process: groups of them go through all files."""
     from ledger.ingest_jev import predictions_call
 
     return predictions_call(home, staged, book, options, progress)
 
 
-_KINDS: Mapping[str, Callable[[Home, Sequence[Staged], ChannelBook, Options, Progress], Call]] = {
+_Taking = Callable[[Home, Sequence[Staged], ChannelBook, Options, Progress, "Sharing | None"], Call]
+_KINDS: Mapping[str, _Taking] = {
     "transport": _scores,
     "jev": _predictions,
 }
@@ -173,7 +209,8 @@ def _load_rules(record: bool) -> None:
 
     The threads are waited for at exit: a library that is cut off while it loads may take the process down.
     """
-    import_module("ledger.ingest_scores").warm()
+    import_module("ledger.score_rows").warm()
+    import_module("ledger.ingest_scores")
     if record:
         Thread(target=import_module, args=("ledger.log",)).start()
 

@@ -33,6 +33,7 @@ _MEANINGS: Mapping[str, str] = {
 }
 Brought = Mapping[str, set[str]]  # acquisition ids by the fingerprint of their channel
 Pair = frozenset[str]  # the fingerprints of two channels
+Told = tuple[dict[str, tuple[int, str]], set[Pair]]  # see Forecast.told
 _MAX_ARMS = 127  # an arm number is an int8
 
 
@@ -65,6 +66,19 @@ class Forecast:
             if len(out):
                 count, where = self._out.get(rule, (0, _where(table, int(out[0]))))
                 self._out[rule] = (count + len(out), where)
+
+    @property
+    def told(self) -> Told:
+        """For each broken rule how many entries and the first of them, and the pairs that meet."""
+        return self._out, self.meeting
+
+    def join(self, told: Told) -> None:
+        """Takes over what another forecast tells of entries behind these."""
+        broken, meeting = told
+        for rule, (count, where) in broken.items():
+            before, first = self._out.get(rule, (0, where))
+            self._out[rule] = (before + count, first)
+        self.meeting |= meeting
 
     def lines(self) -> tuple[str, ...]:
         """One line for each provenance rule that new entries break together with what the ledger has.

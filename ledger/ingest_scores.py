@@ -7,66 +7,40 @@ this part by part, with the same outcome.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.admission import Admission, judge
 from contracts.advice import next_step
 from contracts.channel import ChannelBook
-from contracts.findings import Findings
-from contracts.rows import canonicalise
 from contracts.schema import TRANSPORT
 from contracts.transitions import settled
 from ledger import attested_rows, heads, ingest_notes, ingest_store
 from ledger.event_types import AcquisitionEvent, Event
-from ledger.existing import candidate_sets, concerned, entries_of
+from ledger.existing import candidate_sets
 from ledger.home import Home
 from ledger.index import Index
-from ledger.index_rows import HeadRow, SegmentRow
+from ledger.index_rows import HeadRow, RevocationRow, SegmentRow
 from ledger.ingest import Options, Prepared, Progress
 from ledger.ingest_extras import Brought
 from ledger.ingest_notes import Forecast
 from ledger.ingest_store import segment_event, store_refusal
+from ledger.judge_parts import Judged, Rules
 from ledger.keys import SigningKey
+from ledger.objects import Store
 from ledger.reading import Reading
 from ledger.receipt import Receipt, RefusedCallError, SegmentReceipt
 from ledger.refused_before import new_refusals
 from ledger.score_rows import ScoreRows
 from ledger.segment_writer import SegmentWriter
+from ledger.sharing import Sharing
 
-CONFLICT = "conflict"
-
-
-@dataclass
-class _Judged:
-    """What the set rules made of the parts of a call so far."""
-
-    findings: Findings = field(default_factory=Findings)
-    admitted: int = 0
-    skipped: int = 0
-    sides: list[pa.Table] = field(default_factory=list)
-    refused: list[pa.Table] = field(default_factory=list)
-    bindings: list[pa.Table] = field(default_factory=list)
-    acquisitions: set[str] = field(default_factory=set)
-    brought: dict[str, set[str]] = field(default_factory=dict)
-
-    def add(self, admission: Admission) -> None:
-        """Takes over all of an admission but its rows to admit."""
-        self.findings.merge(admission.findings)
-        self.admitted += admission.admitted.num_rows
-        self.skipped += admission.skipped
-        if admission.sides.num_rows or not self.sides:
-            self.sides.append(admission.sides)
-            self.refused.append(admission.refused)
-        if admission.bindings is not None:
-            self.bindings.append(admission.bindings)
-        self.acquisitions |= ingest_store.acquisitions([admission.admitted, admission.refused])
-        for fingerprint, ids in ingest_notes.brought(admission.admitted).items():
-            self.brought.setdefault(fingerprint, set()).update(ids)
+if TYPE_CHECKING:
+    from ledger.part_tasks import PartJudged, SharedWriter
+    from ledger.read_tasks import SharedRows
 
 
 @dataclass(frozen=True)
@@ -87,6 +61,7 @@ class ScoresCall:
     book: ChannelBook
     options: Options
     progress: Progress
+    sharing: Sharing | None = None
 
     def prepare(self, key: SigningKey | None) -> Prepared:
         """See `ledger.ingest.Call`."""
@@ -107,19 +82,30 @@ class ScoresCall:
         return Brought(frozenset(files), *(attested_rows.root(found) for found in digests.values()))
 
     def _prepare(self, index: Index, head: HeadRow, held: _Held) -> Prepared:
-        revoked = index.revocations()
-        forecast = ingest_notes.Forecast(self.book, revoked)
-        objects = None if self.options.dry_run else self.home.objects
-        with SegmentWriter(TRANSPORT, objects, self._wrote()) as writer:
-            judged = self._judge(held, writer, forecast)
-            again = settled(pa.concat_tables(judged.bindings), held.sets) if judged.bindings else {}
-            if not again:
-                return self._stored(index, head, judged, writer, forecast)
+        rules = self._rules(held, index.revocations())
+        forecast = rules.forecast()
+        if (shared := self._shared) is not None:
+            from ledger.part_tasks import SharedWriter, judged_parts
+
+            waiting = SharedWriter(TRANSPORT, self._objects, shared[0], self._wrote())
+            judged = self._joined(judged_parts(*shared, rules), waiting, forecast)
+            if not (again := _unsettled(judged, held)):
+                return self._stored(index, head, judged, waiting, forecast)
+        else:
+            with SegmentWriter(TRANSPORT, self._objects, self._wrote()) as writer:
+                judged = self._judge(rules, writer, forecast)
+                if not (again := _unsettled(judged, held)):
+                    return self._stored(index, head, judged, writer, forecast)
         # A candidates digest stands for different sets in different parts: judged with the right one known.
         return self._prepare(index, head, replace(held, sets={**held.sets, **again}))
 
     def _stored(
-        self, index: Index, head: HeadRow, judged: _Judged, writer: SegmentWriter, forecast: Forecast
+        self,
+        index: Index,
+        head: HeadRow,
+        judged: Judged,
+        writer: SegmentWriter | SharedWriter,
+        forecast: Forecast,
     ) -> Prepared:
         """The events of what was judged, whose objects are durable; RefusedCallError where it is refused."""
         sides, refused = pa.concat_tables(judged.sides), pa.concat_tables(judged.refused)
@@ -150,18 +136,33 @@ class ScoresCall:
         receipt = replace(receipt, warnings=(*forecast.lines(), *further), next_step=audit)
         return head.size, tuple(events), receipt
 
-    def _judge(self, held: _Held, writer: SegmentWriter, forecast: Forecast) -> _Judged:
+    def _judge(self, rules: Rules, writer: SegmentWriter, forecast: Forecast) -> Judged:
         """The set rules over each part, beside everything the ledger has that it speaks about."""
-        judged = _Judged()
+        judged = Judged()
         for table in self.rows.parts():
-            admission, existing = self._admission(table, held)
-            judged.add(admission)
+            admission, existing = rules.judge(table)
+            judged.add(Judged.of(admission))
             if judged.findings.error(strict=self.options.strict) is not None:
                 continue  # told whole, but nothing of it will be kept
             writer.add(admission.admitted)
             if not self.rows.divided:
                 writer.flush()
             forecast.add(admission.admitted, existing)
+        return judged
+
+    def _joined(self, parts: Iterator[PartJudged], writer: SharedWriter, forecast: Forecast) -> Judged:
+        """The same of parts that workers judge; what they admit is written when all are known."""
+        judged, total, done = Judged(), self.rows.result.rows, 0
+        self.progress("judge", done, total)
+        for part in parts:
+            made = part.whole()
+            judged.add(made)
+            if part.told is not None:
+                writer.add(part.admitted, made.admitted)
+                forecast.join(part.told)
+            done += made.admitted + made.skipped + sum(table.num_rows for table in made.refused)
+            self.progress("judge", done, total)
+        self.progress("judge", total, total)
         return judged
 
     def _held(self, reading: Reading) -> _Held:
@@ -173,23 +174,33 @@ class ScoresCall:
         sets = candidate_sets(reading.objects, segments, wanted) if wanted is not None else {}
         return _Held(reading, segments, sets)
 
-    def _admission(self, table: pa.Table, held: _Held) -> tuple[Admission, pa.Table | None]:
-        def judged(existing: pa.Table | None) -> Admission:
-            return judge(
-                replace(self.rows.result, table=table), self.book, existing, self.options.strict,
-                files=[source.name for source in self.rows.sources], known_sets=held.sets,
-                part=self.rows.divided,
-            )  # fmt: skip
+    def _rules(self, held: _Held, revoked: Sequence[RevocationRow]) -> Rules:
+        """What the parts are judged by."""
+        return Rules(
+            book=self.book,
+            rows=replace(self.rows.result, table=self.rows.result.table.slice(0, 0)),
+            files=tuple(source.name for source in self.rows.sources),
+            strict=self.options.strict,
+            part=self.rows.divided,
+            objects=held.reading.objects,
+            segments=tuple(held.segments),
+            sets=held.sets,
+            revoked=tuple(revoked),
+        )
 
-        if not (held.segments and table.num_rows):
-            return judged(None), None
-        trajectories, objects = concerned(table), held.reading.objects
-        existing = entries_of(objects, held.segments, trajectories)
-        admission = judged(existing)
-        if CONFLICT in admission.findings.by_code:
-            # Only a contradiction asks which file and row an entry came from; only then they are looked up.
-            admission = judged(entries_of(objects, held.segments, trajectories, sources=True))
-        return admission, existing
+    @property
+    def _objects(self) -> Store | None:
+        """Where segments are stored, None where nothing is."""
+        return None if self.options.dry_run else self.home.objects
+
+    @property
+    def _shared(self) -> tuple[Sharing, SharedRows] | None:
+        """With whom parts are judged, and their rows; None where this process does it."""
+        if self.sharing is None or not self.rows.divided:
+            return None
+        from ledger.read_tasks import SharedRows
+
+        return (self.sharing, self.rows.spill) if isinstance(self.rows.spill, SharedRows) else None
 
     def _wrote(self) -> Callable[[int], None]:
         total, done = self.rows.result.rows, 0
@@ -202,7 +213,7 @@ class ScoresCall:
 
         return wrote
 
-    def _receipt(self, judged: _Judged, sides: pa.Table, refused: pa.Table, before: int) -> Receipt:
+    def _receipt(self, judged: Judged, sides: pa.Table, refused: pa.Table, before: int) -> Receipt:
         findings, strict = judged.findings, self.options.strict
         return Receipt(
             kind=TRANSPORT.kind,
@@ -225,17 +236,6 @@ class ScoresCall:
         )
 
 
-def warm() -> None:
-    """Judges no rows at all: pandera makes its checks at their first use, which takes a while.
-
-    It also looks for hypothesis then, to offer strategies for tests, and would import all of it wherever
-    it happens to be installed; nothing here asks for strategies.
-    """
-    hidden = "hypothesis" not in sys.modules
-    if hidden:
-        sys.modules["hypothesis"] = None  # type: ignore[assignment]
-    try:
-        canonicalise((), ChannelBook(()))
-    finally:
-        if hidden:
-            del sys.modules["hypothesis"]
+def _unsettled(judged: Judged, held: _Held) -> dict[str, str]:
+    """What candidates digests stand for that stand for several sets, so far as the ledger does not say."""
+    return settled(pa.concat_tables(judged.bindings), held.sets) if judged.bindings else {}

@@ -8,9 +8,11 @@ process or workers beside it, is a `Way`; what is made of them is the same for a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +26,7 @@ from contracts.rows import IN_FLIGHT, NOTHING_ELSE, Elsewhere, RowResult, canoni
 from contracts.source_table import SourceTable
 from ledger.event_types import Source
 from ledger.scope import DONOR
+from ledger.sharing import Sharing
 from ledger.source_batches import SourceBatches, ahead
 from ledger.sources import read_source
 from ledger.spill import Ranges, Spill, counted
@@ -174,8 +177,19 @@ class Here:
                 yield batch(number, table, self._reader, replace(elsewhere, told=at > 0))
 
 
-def divided(staged: Sequence[Staged], reader: Reader, way: Way, progress: Progress) -> ScoreRows:
-    """The rows of staged files, read batch by batch and set aside."""
+def divided(
+    staged: Sequence[Staged],
+    reader: Reader,
+    directory: Path | None,
+    progress: Progress,
+    shared: Sharing | None = None,
+) -> ScoreRows:
+    """The rows of staged files, read batch by batch: here and set aside in `directory`, or by workers."""
+    way: Way = Here(staged, reader, directory)
+    if shared is not None:
+        from ledger.read_tasks import Shared
+
+        way = Shared.of(shared, staged, reader)
     pass_ = _Pass(staged, way.aside(Ranges(way.counted(), PART_ROWS)), progress)
     pass_.run(way)
     if pass_.donors:
@@ -258,3 +272,20 @@ class _Pass:
             names={},
         )
         return ScoreRows(result, tuple(sources), self.aside)
+
+
+@cache
+def warm() -> None:
+    """Judges no rows at all: pandera makes its checks at their first use, which takes a while.
+
+    It also looks for hypothesis then, to offer strategies for tests, and would import all of it wherever
+    it happens to be installed; nothing here asks for strategies.
+    """
+    hidden = "hypothesis" not in sys.modules
+    if hidden:
+        sys.modules["hypothesis"] = None  # type: ignore[assignment]
+    try:
+        canonicalise((), ChannelBook(()))
+    finally:
+        if hidden:
+            del sys.modules["hypothesis"]

@@ -2,7 +2,7 @@
 
 All files of a call begin with its name. One of them is empty and says that the call goes on: a worker that
 does not see it cannot reach the directory, or comes too late, and leaves nothing behind. However the call
-ends, its files are removed; those of a call that was killed are left to `ledger repair`, as all that is staged.
+ends, its files are removed; those of a call that was killed are left to `ledger repair`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class Place:
 
     def table(self) -> pa.Table:
         """The rows, mapped rather than read; they stay readable after the file has lost its name."""
-        with durable.storage("reading a staged file", self.path):
-            data = pa.memory_map(str(self.path)).read_buffer_at(self.length, self.start)
+        with durable.storage("reading a staged file", self.path), pa.memory_map(str(self.path)) as file:
+            file.seek(self.start)
+            data = file.read_buffer(self.length)
         with pa.ipc.open_stream(data) as reader:
             return reader.read_all()
 

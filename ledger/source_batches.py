@@ -61,7 +61,7 @@ def rows_at_most(staged: Staged) -> int:
 
 
 class SourceBatches:
-    """One staged input of scores as consecutive tables of `rows` rows, or the batches `first` to `stop` of it."""
+    """One staged input of scores as consecutive tables of `rows` rows, or some of them: `first` to `stop`."""
 
     def __init__(self, staged: Staged, rows: int, first: int = 0, stop: int | None = None) -> None:
         self.staged = staged
@@ -74,7 +74,7 @@ class SourceBatches:
     def spans(self) -> Iterator[tuple[int, int | None]]:
         """The batches in runs that can be read apart without decoding much twice; None: up to the end.
 
-        Text is one run. A run of a Parquet file begins where at most a WASTE of a batch is decoded for nothing.
+        Text is one run. One of a Parquet file begins where at most a WASTE of a batch is decoded for nothing.
         """
         first = 0
         for batch, wasted in enumerate(self._before_batches()):
@@ -185,9 +185,10 @@ def _grouped(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[Sequence[
     group: list[pa.RecordBatch] = []
     room = rows
     for batch in batches:
-        while batch.num_rows:
-            group.append(batch.slice(0, room))
-            batch = batch.slice(group[-1].num_rows)
+        start = 0
+        while start < batch.num_rows:
+            group.append(batch.slice(start, room))
+            start += group[-1].num_rows
             room -= group[-1].num_rows
             if not room:
                 yield group

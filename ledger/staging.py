@@ -26,7 +26,7 @@ CHUNK = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Staged:
-    """One input: the name it was asked for by, the BLAKE3 of its bytes, the bytes, and a file with them, if any."""
+    """One input: the name it was asked for by, the BLAKE3 of its bytes, the bytes, and their file, if any."""
 
     name: str
     digest: str
