@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from cli import render, state
-from cli.words import JsonOption, KeyOption, WaitOption
+from cli.means import means
+from cli.words import EngineOption, JsonOption, KeyOption, WaitOption, WorkersOption
 from contracts.errors import StorageError, UsageError
 
 FORMATS = ("text", "json", "junit")
@@ -50,6 +51,8 @@ def ingest(
     ] = None,
     key: KeyOption = None,
     wait: WaitOption = 5.0,
+    workers: WorkersOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge score files and record what is whole; every refused side is named and kept.
@@ -85,7 +88,7 @@ def ingest(
     extras = Extras(tuple(read(path) for path in attestation or ()), supersedes)
     form = "json" if as_json else format_
     try:
-        with render.progress() as progress:
+        with render.progress() as progress, means(engine, workers, progress) as given:
             receipt = run(
                 home,
                 list(files),
@@ -99,6 +102,7 @@ def ingest(
                 extras=extras,
                 wait=wait,
                 progress=progress,
+                engine=given.engine,
             )
     except RefusedCallError as error:
         written = write_rejects(rejects, error.receipt.findings, error.receipt.kind)

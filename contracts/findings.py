@@ -129,6 +129,11 @@ class Findings:
         if rows.num_rows:
             self._rejects.append(rows)
 
+    def take_rejects(self) -> list[pa.Table]:
+        """The failing rows as they were kept, which are no longer kept here."""
+        taken, self._rejects = self._rejects, []
+        return taken
+
     def merge(self, other: Findings) -> None:
         """Take over everything of another collection, behind what is here."""
         added = dict.fromkeys(other._counts, 0)

@@ -2,6 +2,7 @@
 
 Each imports what a kernel needs, which takes about a second of a core; PAYS entries take longer than that.
 Workers are spawned rather than forked, since the Arrow of this process has threads that a fork would lose.
+What starts them is imported with the first of them: a pool that is never used costs nothing.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ import pickle
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
-from multiprocessing.synchronize import Event
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contracts.errors import LedgerError, StorageError
 from ledger.engines import Kernel, Result, Task, cores, failed, share
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.synchronize import Event
 
 PAYS = 1 << 21  # entries
 AHEAD = 4  # tasks handed out for each worker: none waits for work, and few results wait to be taken
@@ -51,6 +51,8 @@ class Pool:
             for task in tasks:
                 yield from kernel(task)
             return
+        from concurrent.futures.process import BrokenProcessPool
+
         shared = pickle.dumps(kernel, protocol=pickle.HIGHEST_PROTOCOL)
         done = 0
         try:
@@ -92,6 +94,9 @@ class Pool:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._executor is None:
+            from concurrent.futures import ProcessPoolExecutor
+            from multiprocessing import get_context
+
             context = get_context("spawn")
             threads = max(1, cores() // self._workers)
             try:
@@ -131,6 +136,9 @@ def _ready(stop: Event, threads: int) -> None:
 
 
 def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
     parent = parent_process()
     assert parent is not None, "a worker was started by somebody"
     wait([parent.sentinel])

@@ -130,6 +130,7 @@ class Shared:
     @classmethod
     def of(cls, sharing: Sharing, staged: Sequence[Staged], reader: Reader) -> Shared:
         """The files in runs of batches; those that are held in memory are written down first."""
+        sharing.shelf.begin()
         tasks = []
         for number, item in enumerate(staged):
             file, rows = _named(item, sharing.shelf), score_rows.BATCH_ROWS

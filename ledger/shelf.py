@@ -52,6 +52,11 @@ class Shelf:
         """A path that nobody uses; nothing is created."""
         return self.folder / f"{self.name}.{durable.temporary_name()}"
 
+    def begin(self) -> None:
+        """Says that the call goes on, before there are tasks."""
+        with durable.storage("writing a staged file", self._mark):
+            self._mark.touch()
+
     def require(self) -> None:
         """Returns where the call is under way and its files can be reached; StorageError where not."""
         if not self._mark.exists():
@@ -108,10 +113,7 @@ class Shelf:
 @contextmanager
 def shelf(staging: Path | None) -> Iterator[Shelf]:
     """The files of a call in the staging directory, by default in the system's place for temporary files."""
-    folder = Path(os.path.abspath(staging or tempfile.gettempdir()))
-    made = Shelf(folder, f"{durable.temporary_name()}.call")
-    with durable.storage("writing a staged file", folder):
-        durable.create(folder / made.name, b"")
+    made = Shelf(Path(os.path.abspath(staging or tempfile.gettempdir())), f"{durable.temporary_name()}.call")
     try:
         yield made
     finally:

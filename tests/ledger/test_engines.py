@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import ContractError, LedgerError, StorageError, TamperError, UsageError
-from ledger import engine_pool, engines, range_tasks, segments
+from ledger import engines, range_tasks, segments
 from ledger.engine_pool import PAYS, Pool
 from ledger.engines import INLINE, Inline, engine, share
 from tests.ledger import engine_cases as cases
@@ -94,7 +94,7 @@ class TestPool:
             def Event(self) -> None:
                 raise OSError("no semaphores")
 
-        monkeypatch.setattr(engine_pool, "get_context", lambda kind: Poor())
+        monkeypatch.setattr(multiprocessing, "get_context", lambda kind: Poor())
         with pytest.raises(StorageError, match="cannot be started") as caught:
             list(Pool(2, always=True).map(kernels.numbers, kernels.TASKS))
         assert caught.value.code == "no-engine"
