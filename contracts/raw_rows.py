@@ -93,10 +93,14 @@ class RawRows:
         return np.concatenate([np.empty(0, np.int64), *numbers])
 
 
-def gather(files: Sequence[SourceTable], defaults: Mapping[str, str]) -> RawRows:
-    """The rows of `files` in order; `defaults` gives one value to a text column where a file has none."""
+def gather(
+    files: Sequence[SourceTable], channel: str | None = None, acquisition: str | None = None
+) -> RawRows:
+    """The rows of `files` in order; `channel` and `acquisition` stand in where a file has no such column."""
+    given = {"channel": channel, "acquisition_id": acquisition}
+    defaults = {name: value for name, value in given.items() if value is not None}
     starts = np.cumsum([0, *(file.table.num_rows for file in files)])
-    gathering = _Gathering(tuple(files), starts, dict(defaults))
+    gathering = _Gathering(tuple(files), starts, defaults)
     columns = {name: gathering.parts(column) for name, column in INCOMING.items()}
     names = {kind: [c.name for c in INCOMING.values() if c.type == kind] for kind in _WANTED}
     kinds = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
