@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from contracts.content import bits
 from contracts.labels import ABSENT, Codes, Labels, Mask
 from contracts.order import Ints, Keys, column, keys, permuted_labels, ranks
+from contracts.raw_rows import THREADS
 from contracts.rows import OK
 from contracts.schema import REFUSED
 from contracts.side_rejects import Origin
 from contracts.transitions import Said
 
-THREADS = 2  # columns fetched at a time: more would wait for memory
 ORIGIN = ("source_file", "source_row")
 _SAID = ("target", "target_type", "step_kind", "candidates_hash")
 

@@ -15,12 +15,11 @@ from contracts.digest import CODES, NAMES, WIDTH, unpack
 from contracts.findings import Findings
 from contracts.labels import ABSENT, Labels, Mask, distinct
 from contracts.pandera_config import Failure, failures
-from contracts.raw_rows import PACKED, RawRows, packed_array
+from contracts.raw_rows import PACKED, THREADS, RawRows, packed_array
 from contracts.row_faults import RowFaults
 from contracts.row_models import DigestText
 from contracts.source_table import STAND_INS
 
-THREADS = 2  # columns prepared at a time: more would wait for memory
 _TEXT_WIDTH = 71  # both algorithm names have six letters
 _STAND_IN_OF = {name: text for text, name in STAND_INS.items()}
 

@@ -24,8 +24,8 @@ from contracts.findings import Findings, shown
 from contracts.labels import Labels, Mask, distinct, in_order
 from contracts.look_alikes import twins
 from contracts.pandera_config import failures
-from contracts.raw_rows import PACKED, Positions, RawRows, gather
-from contracts.row_digests import THREADS, packed_digests
+from contracts.raw_rows import PACKED, THREADS, Positions, RawRows, gather
+from contracts.row_digests import packed_digests
 from contracts.row_faults import RULES, RowFaults
 from contracts.row_models import REQUIRED_TEXT, STATUSES, Endpoint, Label, ScoreRow, Status, ViewSource
 from contracts.schema import TRANSPORT, TYPES
