@@ -18,14 +18,12 @@ from contracts.advice import next_step
 from contracts.channel import ChannelBook
 from contracts.schema import TRANSPORT
 from contracts.transitions import settled
-from ledger import attested_rows, heads, ingest_notes, ingest_store
+from ledger import heads, ingest_notes, ingest_store
 from ledger.event_types import AcquisitionEvent, Event
-from ledger.existing import candidate_sets
 from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import HeadRow, RevocationRow, SegmentRow
 from ledger.ingest import Options, Prepared, Progress
-from ledger.ingest_extras import Brought
 from ledger.ingest_notes import Forecast
 from ledger.ingest_store import segment_event, store_refusal
 from ledger.judge_parts import Judged, Rules
@@ -39,6 +37,7 @@ from ledger.segment_writer import SegmentWriter
 from ledger.sharing import Sharing
 
 if TYPE_CHECKING:
+    from ledger.ingest_extras import Brought
     from ledger.part_tasks import PartJudged, SharedWriter
     from ledger.read_tasks import SharedRows
 
@@ -61,7 +60,6 @@ class ScoresCall:
     book: ChannelBook
     options: Options
     progress: Progress
-    sharing: Sharing | None = None
 
     def prepare(self, key: SigningKey | None) -> Prepared:
         """See `ledger.ingest.Call`."""
@@ -71,7 +69,10 @@ class ScoresCall:
             return self._prepare(index, head.row, held)
 
     def brought(self, acquisition: str) -> Brought:
-        """See `ledger.ingest_extras.Bringing`."""
+        """See `ledger.ingest.Call`."""
+        from ledger import attested_rows
+        from ledger.ingest_extras import Brought
+
         files: set[str] = set()
         digests: dict[str, set[bytes]] = {"request_hash": set(), "response_hash": set()}
         for table in self.rows.parts():
@@ -170,8 +171,11 @@ class ScoresCall:
         segments = reading.index.segments(kind=TRANSPORT.kind) if self.rows.result.rows else ()
         for segment in segments:
             reading.confirm(segment.event)
-        wanted = self.rows.candidate_digests() if segments else None
-        sets = candidate_sets(reading.objects, segments, wanted) if wanted is not None else {}
+        if not segments:
+            return _Held(reading, (), {})
+        from ledger.existing import candidate_sets
+
+        sets = candidate_sets(reading.objects, segments, self.rows.candidate_digests())
         return _Held(reading, segments, sets)
 
     def _rules(self, held: _Held, revoked: Sequence[RevocationRow]) -> Rules:
@@ -196,11 +200,11 @@ class ScoresCall:
     @property
     def _shared(self) -> tuple[Sharing, SharedRows] | None:
         """With whom parts are judged, and their rows; None where this process does it."""
-        if self.sharing is None or not self.rows.divided:
+        if self.options.shared is None or not self.rows.divided:
             return None
         from ledger.read_tasks import SharedRows
 
-        return (self.sharing, self.rows.spill) if isinstance(self.rows.spill, SharedRows) else None
+        return (self.options.shared, self.rows.spill) if isinstance(self.rows.spill, SharedRows) else None
 
     def _wrote(self) -> Callable[[int], None]:
         total, done = self.rows.result.rows, 0
