@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from contracts.errors import ContractError, StorageError, UsageError
 if TYPE_CHECKING:
     from ledger.ingest_extras import Extras
 
+ALONE = "predictions are taken in by one process, whatever --engine and --workers say"
 FORMATS = ("text", "json", "junit")
 
 
@@ -105,6 +107,8 @@ def ingest(
     except ContractError as error:
         _refused(error, form, rejects)
         raise typer.Exit(ContractError.exit_code) from error
+    if receipt.kind == "jev" and (engine not in (None, "inline") or (workers or 1) > 1):
+        receipt = replace(receipt, warnings=(*receipt.warnings, ALONE))
     from cli import receipts  # only now: what it needs was imported while the files were decoded
     from cli.rejects import write_rejects
 

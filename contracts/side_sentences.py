@@ -61,12 +61,17 @@ class Scene:
         return ", ".join(self.candidate(int(rank)) for rank in ranks[:NAMED]) + more
 
     def place(self, side: int, *first: str) -> str:
-        """`(after, generated)`: the channel, and the view source and acquisition where they tell apart."""
+        """`(after, generated)`: the channel, and the view source and acquisition where they tell apart.
+
+        What tells apart is asked of the transition alone, so a sentence does not depend on other rows.
+        """
         keys, row = self.rows.keys, int(self.sides.first[side])
         view = keys.view_source.values[int(keys.view_source.codes[row])].as_py()
         parts = [*first, shown(self.channels[int(keys.channel.codes[row])])]
         parts += [shown(view)] if view != "own" else []
-        if len(keys.acquisition.values) > 1:
+        t = int(keys.transition[row])
+        beside = keys.acquisition.codes[keys.starts[t] : keys.starts[t + 1]]
+        if (beside != keys.acquisition.codes[row]).any():
             parts.append(shown(keys.acquisition.values[int(keys.acquisition.codes[row])].as_py()))
         return f"({', '.join(parts)})"
 

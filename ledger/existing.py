@@ -8,7 +8,8 @@ meets them, in segments whose range meets them. Every file is checked by its dig
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from contracts.digest import unpack
 from contracts.order import pack, ranks
 from contracts.transitions import candidate_set_digest
+from ledger.engines import INLINE, Engine
 from ledger.index_rows import SegmentRow
 from ledger.objects import Objects
 from ledger.scope import DONOR
@@ -64,7 +66,9 @@ def entries_of(
     return pa.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else None
 
 
-def candidate_sets(objects: Objects, segments: Sequence[SegmentRow], wanted: pa.Array) -> Mapping[str, str]:
+def candidate_sets(
+    objects: Objects, segments: Sequence[SegmentRow], wanted: pa.Array, engine: Engine = INLINE
+) -> Mapping[str, str]:
     """What some candidates digests stand for in the ledger: digest to `candidate_set_digest`.
 
     Two columns of every segment are read, some 40 ms for a million entries: digests are random, so no
@@ -73,13 +77,35 @@ def candidate_sets(objects: Objects, segments: Sequence[SegmentRow], wanted: pa.
     if not len(wanted):
         return {}
     sets: dict[bytes, set[str]] = {}
-    for segment in segments:
-        with SegmentReader.whole(objects, segment) as reader:
-            for group in reader.groups(("candidates_hash", "candidate")):
-                found = group.filter(pc.is_in(group.column("candidates_hash"), value_set=wanted))
-                for digest, candidate in _pairs(found):
-                    sets.setdefault(digest, set()).add(candidate)
+    for digest, candidate in engine.map(Named(objects, wanted), [Stored(segment) for segment in segments]):
+        sets.setdefault(digest, set()).add(candidate)
     return {unpack(digest): candidate_set_digest(sorted(names)) for digest, names in sets.items()}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A segment to be looked through."""
+
+    segment: SegmentRow
+
+    def __str__(self) -> str:
+        return f"segment of event {self.segment.event}"
+
+
+@dataclass(frozen=True)
+class Named:
+    """The candidates that a segment names beside some candidates digests."""
+
+    objects: Objects
+    wanted: pa.Array
+
+    def __call__(self, task: Stored) -> Iterator[tuple[bytes, str]]:
+        """The pairs of a digest and a candidate, some of them more than once."""
+        with SegmentReader.whole(self.objects, task.segment) as reader:
+            for group in reader.groups(("candidates_hash", "candidate")):
+                yield from _pairs(
+                    group.filter(pc.is_in(group.column("candidates_hash"), value_set=self.wanted))
+                )
 
 
 def _pairs(table: pa.Table) -> list[tuple[bytes, str]]:

@@ -19,6 +19,7 @@ from contracts.channel import ChannelBook
 from contracts.schema import TRANSPORT
 from contracts.transitions import settled
 from ledger import heads, ingest_notes, ingest_store
+from ledger.engines import INLINE
 from ledger.event_types import AcquisitionEvent, Event
 from ledger.home import Home
 from ledger.index import Index
@@ -175,7 +176,8 @@ class ScoresCall:
             return _Held(reading, (), {})
         from ledger.existing import candidate_sets
 
-        sets = candidate_sets(reading.objects, segments, self.rows.candidate_digests())
+        engine = self._shared[0].engine if self._shared is not None else INLINE
+        sets = candidate_sets(reading.objects, segments, self.rows.candidate_digests(), engine)
         return _Held(reading, segments, sets)
 
     def _rules(self, held: _Held, revoked: Sequence[RevocationRow]) -> Rules:

@@ -36,12 +36,17 @@ def progress():
     yield lambda phase, done, total: press(phase)
 
 if __name__ == "__main__":
+    if "ingest" in words and "--engine" in words:  # then workers take part in the smallest call
+        from ledger import ingest, score_rows
+        ingest.DIVIDED_ROWS = 0
+        score_rows.BATCH_ROWS = score_rows.PART_ROWS = 50
     render.progress = progress
     durable.hook = press
     sys.argv = ["ledger", *words]
     from cli.main import run
     run()
 """
+SHARED = ("ingest", "b.parquet", "--engine")
 AUDIT = ("audit", "transport", "--ref", "direct", "--alt", "generated", "--resamples", "200")
 
 
@@ -74,6 +79,10 @@ def pressed(place: Place, moment: str, *words: str) -> subprocess.CompletedProce
     ("moment", "words", "left"),
     [
         ("read", ("ingest", "b.parquet"), False),
+        ("read", (*SHARED, "pool"), False),
+        ("judge", (*SHARED, "pool"), False),
+        pytest.param("write", (*SHARED, "pool"), False, marks=pytest.mark.sweep),
+        ("object-named", (*SHARED, "pool"), True),
         ("object-named", ("ingest", "b.parquet"), True),
         ("appended", ("ingest", "b.parquet"), True),
         ("entries", AUDIT, False),
@@ -100,13 +109,16 @@ def test_what_was_there_is_kept_and_nothing_else(
     assert (report.ok, report.notices) == (True, ())
 
 
-def test_spark_is_interrupted_too(place: Place) -> None:
+@pytest.mark.parametrize(
+    ("moment", "words"), [("entries", (*AUDIT, "--engine")), ("judge", SHARED)], ids=["audit", "ingest"]
+)
+def test_spark_is_interrupted_too(place: Place, moment: str, words: tuple[str, ...]) -> None:
     try:
         Spark("local[2]")
     except StorageError as error:
         pytest.skip(f"no Spark: {error}")
     before = size(place)
-    done = pressed(place, "entries", *AUDIT, "--engine", "spark:local[2]")
+    done = pressed(place, moment, *words, "spark:local[2]")
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert done.stderr.startswith(f"ledger: interrupted; the log has {before} events, as before")
     assert size(place) == before

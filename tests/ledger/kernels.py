@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from ledger.engines import Engine
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,77 @@ class Dying:
                     self.mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             yield number
+
+
+@dataclass(frozen=True)
+class EndingAt:
+    """A kernel that does not do the task whose name ends so.
+
+    An exception is raised; else its process is killed, once where there is a file to tell that it was.
+    """
+
+    kernel: Any
+    moment: str
+    how: Path | Exception | None
+
+    def __call__(self, task: object) -> Iterator[object]:
+        """What the kernel gives of any other task."""
+        if str(task).endswith(self.moment):
+            if isinstance(self.how, Exception):
+                raise self.how
+            if self.how is None or not self.how.exists():
+                if self.how is not None:
+                    self.how.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        yield from self.kernel(task)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An engine whose workers end at a task, see EndingAt."""
+
+    engine: Engine
+    moment: str
+    how: Path | Exception | None
+
+    def pieces(self, entries: int) -> int:
+        """See Engine."""
+        return self.engine.pieces(entries)
+
+    def map(self, kernel: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+        """See Engine."""
+        return self.engine.map(EndingAt(kernel, self.moment, self.how), tasks)
+
+    def close(self) -> None:
+        """See Engine."""
+        self.engine.close()
+
+
+@dataclass(frozen=True)
+class Blind:
+    """A kernel whose worker does not see the files of its call."""
+
+    kernel: Any
+
+    def __call__(self, task: object) -> Iterator[object]:
+        """Nothing, since it cannot begin."""
+        yield from replace(self.kernel, shelf=replace(self.kernel.shelf, folder=Path("/nowhere")))(task)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """An engine whose workers have a disk of their own."""
+
+    engine: Engine
+
+    def pieces(self, entries: int) -> int:
+        """See Engine."""
+        return self.engine.pieces(entries)
+
+    def close(self) -> None:
+        """See Engine."""
+        self.engine.close()
+
+    def map(self, kernel: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+        """See Engine."""
+        return self.engine.map(Blind(kernel), tasks)

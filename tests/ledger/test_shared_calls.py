@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from pyarrow import parquet as pq
 
-from ledger import ingest
+from contracts.errors import StorageError
+from ledger import channels, home, ingest, score_rows
 from ledger.engine_pool import Pool
+from ledger.index import Index
+from ledger.shelf import shelf
+from ledger.source_batches import SourceBatches
+from ledger.staging import stage
+from tests.gateway import Door
 from tests.ledger import score_files
-from tests.ledger.homes import Place
-from tests.ledger.large_calls import CALLS, CELL, IN_ALL, MADE, changed, divided, exactly, of, rebound, shuffled
-from tests.ledger.score_files import Row, write
+from tests.ledger.homes import Place, files
+from tests.ledger.kernels import Apart, Ending
+from tests.ledger.large_calls import CALLS, CELL, IN_ALL, MADE, changed, divided, exactly, of, shuffled
+from tests.ledger.score_files import rows, without, write
+
+BY_DEFAULT = {
+    "clean",
+    "a cell is there twice",
+    "a digest stands for two sets, one of them more often",
+    "an id looks like another",
+    "a digest in most rows only",
+    "a view from a donor",
+}
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +68,193 @@ def same(
     return found[0]
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name", [name if name in BY_DEFAULT else pytest.param(name, marks=pytest.mark.sweep) for name in CALLS]
+)
 def test_in_workers_as_here(template: Place, tmp_path: Path, pool: Pool, name: str) -> None:
     made = shuffled([{**IN_ALL, **row} for row in CALLS[name]])
     found = same(template, tmp_path, pool, [write(tmp_path / "scores.parquet", made)])
     assert found["rows"] == len(made)
+
+
+@pytest.mark.parametrize("options", [{"strict": True}, {"dry_run": True}], ids=["strict", "dry run"])
+def test_options_hold_in_workers(
+    template: Place, tmp_path: Path, pool: Pool, options: dict[str, bool]
+) -> None:
+    path = write(tmp_path / "scores.parquet", shuffled(CALLS["a cell is missing"]))
+    same(template, tmp_path, pool, [path], **options)
+
+
+@pytest.mark.parametrize("energy", [None, 1.5], ids=["the same", "another"])
+def test_entries_of_the_ledger_count_in_workers(
+    template: Place, tmp_path: Path, pool: Pool, energy: float | None
+) -> None:
+    before = write(tmp_path / "before.parquet", [row for row in MADE if row["step"] == 0])
+    made = MADE if energy is None else changed(MADE, of(4, **{**CELL, "step": 0}), energy=energy)
+    found = same(template, tmp_path, pool, [write(tmp_path / "scores.parquet", shuffled(made))], [before])
+    assert found["skipped"] == (144 if energy is None else 143)
+
+
+@pytest.mark.parametrize("groups", [pytest.param(20, marks=pytest.mark.sweep), 70])
+def test_several_files_of_any_make_are_one_set(
+    template: Place, tmp_path: Path, pool: Pool, groups: int
+) -> None:
+    failed = changed([{**IN_ALL, **row} for row in MADE], of(3, **CELL), status="timeout", energy=None)
+    made = shuffled(failed)
+    paths = [write(tmp_path / f"{n}.parquet", made[n::3]) for n in range(3)]
+    for path in paths:
+        pq.write_table(pq.read_table(path), path, row_group_size=groups)
+    found = same(template, tmp_path, pool, paths)
+    assert (found["admitted"], found["refused"]["sides"]) == (276, 1)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("form", [pytest.param("csv", marks=pytest.mark.sweep), "jsonl", "arrow", "arrows"])
+@pytest.mark.parametrize(
+    "fault", [False, pytest.param(True, marks=pytest.mark.sweep)], ids=["clean", "faulty"]
+)
+def test_every_format_is_shared(template: Place, tmp_path: Path, pool: Pool, form: str, fault: bool) -> None:
+    made = shuffled(changed(MADE, of(2, **CELL), energy=float("inf")) if fault else MADE)
+    path = tmp_path / f"scores.{form}"
+    table = pq.read_table(write(tmp_path / "scores.parquet", made))
+    if form == "csv":
+        pa.csv.write_csv(table, path)
+    elif form == "jsonl":
+        lines = [json.dumps({**row, "energy": "x"} if row["energy"] == float("inf") else row) for row in made]
+        path.write_text("\n".join(lines))
+    else:
+        opened = pa.ipc.new_file if form == "arrow" else pa.ipc.new_stream
+        with opened(path, table.schema) as writer:
+            for batch in table.to_batches(max_chunksize=70):
+                writer.write_batch(batch)
+    assert (same(template, tmp_path, pool, [path])["error"] is not None) == fault
+
+
+@pytest.mark.parametrize("groups", [7, 20, 25, 50, 65, 288])
+def test_runs_of_a_file_are_all_of_it(tmp_path: Path, groups: int) -> None:
+    path = write(tmp_path / "scores.parquet", MADE)
+    pq.write_table(pq.read_table(path), path, row_group_size=groups)
+    staged = stage(path)
+    spans = list(SourceBatches(staged, 50).spans())
+    parts = [part for first, stop in spans for part in SourceBatches(staged, 50, first, stop)]
+    every = list(SourceBatches(staged, 50))
+    assert [part.table.num_rows for part in every] == [50, 50, 50, 50, 50, 38]
+    assert [p.row_numbers.tolist() for p in parts] == [p.row_numbers.tolist() for p in every]
+    assert [p.table.to_pylist() for p in parts] == [p.table.to_pylist() for p in every]
+    assert len(spans) == {7: 6, 20: 6, 25: 6, 50: 6, 65: 2, 288: 1}[groups]
+    columns = [SourceBatches(staged, 50, first, stop).trajectories() or () for first, stop in spans]
+    names = [name for arrays in columns for array in arrays for name in array.to_pylist()]
+    assert names == [row["trajectory_id"] for row in MADE]
+
+
+MOMENTS = ["scores.parquet from row 101 on", "part 2 of the call", "segment 3 of the call"]
+MARKED = [MOMENTS[0], *(pytest.param(moment, marks=pytest.mark.sweep) for moment in MOMENTS[1:])]
+
+
+@pytest.mark.parametrize("moment", MARKED)
+def test_a_worker_that_dies_is_replaced(template: Place, tmp_path: Path, moment: str) -> None:
+    path = write(tmp_path / "scores.parquet", MADE)
+    pq.write_table(pq.read_table(path), path, row_group_size=50)
+    mark = tmp_path / "mark"
+    with divided():
+        here = exactly(template.copy(tmp_path / "here").use(), [path])
+        shared = exactly(
+            template.copy(tmp_path / "shared").use(),
+            [path],
+            engine=Ending(Pool(2, always=True), moment, mark),
+        )
+    assert mark.exists()
+    assert shared == here
+
+
+@pytest.mark.parametrize("moment", MARKED)
+@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.sweep)], ids=["fails", "dies"])
+def test_a_task_that_cannot_be_done_leaves_nothing(
+    template: Place, tmp_path: Path, moment: str, dies: bool
+) -> None:
+    place = template.copy(tmp_path).use()
+    path = write(tmp_path / "scores.parquet", MADE)
+    pq.write_table(pq.read_table(path), path, row_group_size=50)
+    before = files(place.home.path)
+    engine = Ending(Pool(2, always=True), moment, None if dies else ZeroDivisionError("by 0"))
+    with divided(), pytest.raises(StorageError) as caught:
+        exactly(place, [path], engine=engine)
+    assert caught.value.code == "engine-task"
+    assert dies or (caught.value.where or "").endswith(moment)
+    assert files(place.home.path) == before
+
+
+def test_staging_that_workers_do_not_see_is_told_before_any_work(template: Place, tmp_path: Path) -> None:
+    place = template.copy(tmp_path).use()
+    before = files(place.home.path)
+    path = write(tmp_path / "scores.parquet", MADE)
+    with divided(), pytest.raises(StorageError, match="does not see") as caught:
+        exactly(place, [path], engine=Apart(Pool(2, always=True)))
+    assert (caught.value.code, caught.value.where) == ("staging-unreachable", "/nowhere")
+    assert files(place.home.path) == before
+
+
+def test_what_comes_after_the_end_of_a_call_is_not_kept(tmp_path: Path) -> None:
+    with shelf(tmp_path) as files_of_call:
+        files_of_call.begin()
+        (place,) = files_of_call.put([pa.table({"a": [1, 2]})])
+        table = place.table()
+    assert list(tmp_path.iterdir()) == []
+    assert table.to_pydict() == {"a": [1, 2]}
+    with pytest.raises(StorageError, match="does not see"):
+        files_of_call.put([table])
+    late = files_of_call.fresh()
+    with pytest.raises(StorageError), files_of_call.kept(late):
+        late.touch()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_call_that_is_not_large_is_taken_here(template: Place, tmp_path: Path) -> None:
+    class Unused(Pool):
+        def map(self, *_given: object) -> Iterator[object]:  # type: ignore[override]
+            raise AssertionError("asked for")
+
+    place = template.copy(tmp_path).use()
+    receipt = ingest.ingest(
+        place.home, [write(tmp_path / "a.parquet", MADE)], key=place.key, engine=Unused(2, always=True)
+    )
+    assert receipt.admitted == len(MADE)
+
+
+def test_another_writer_in_between_is_seen(template: Place, tmp_path: Path, pool: Pool) -> None:
+    place = template.copy(tmp_path).use()
+    path = write(tmp_path / "all.parquet", MADE)
+    first = write(tmp_path / "first.parquet", [row for row in MADE if row["step"] == 0])
+
+    def overtake(phase: str, done: int, _total: int) -> None:
+        if (phase, done) == ("log", 0):
+            ingest.ingest(place.home, [first], key=place.key)
+
+    with divided():
+        receipt = ingest.ingest(place.home, [path], key=place.key, engine=pool, progress=overtake)
+    assert (receipt.admitted, receipt.skipped) == (len(MADE) - 144, 144)
+
+
+def test_objects_in_a_bucket(tmp_path: Path, door: Door, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored is the same; each home has a key of its own, so the logs are not."""
+    made = without(rows(range(6)), trajectory_id="traj004", **CELL)
+    path = write(tmp_path / "scores.parquet", shuffled(made))
+    found = []
+    for number, given in enumerate(({}, {"engine": pool})):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / f"config{number}"))
+        place = home.init(tmp_path / f"{number}", origin="lab", objects=f"s3://{door.gateway.bucket()}/lab")
+        key = home.signing_key(place)
+        specs = [tmp_path / f"{name}.toml" for name in ("direct", "generated")]
+        for spec, view in zip(specs, ("none", "generated"), strict=True):
+            spec.write_text(score_files.SPEC.format(name=spec.stem, view=view))
+        channels.add(place, key, specs)
+        with divided():
+            receipt = ingest.ingest(place, [path], key=key, **given)  # type: ignore[arg-type]
+        with Index.open(place) as index:
+            names = {name for name in place.objects.names() if not name.startswith("log/")}
+            found.append((receipt.segments, receipt.refusal, [row.file for row in index.segments()], names))
+        assert list(place.staged()) == []
+    assert found[1] == found[0]
+
+
+def test_a_batch_has_the_rows_of_a_segment() -> None:
+    assert score_rows.BATCH_ROWS == score_rows.PART_ROWS == 1 << 20
