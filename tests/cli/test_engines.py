@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import StorageError
+from contracts.template import template
 from ledger.engine_pool import Pool
 from ledger.engine_spark import Spark
 from ledger.engines import MOST_PER_CORE, cores
@@ -95,7 +96,7 @@ def test_a_pool_leaves_the_same_log(place: Place, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["0", "-1", "1025", "9999", "9" * 20, "1e3"])
 def test_numbers_of_workers_that_are_none(place: Place, number: str) -> None:
-    for command in (AUDIT, ("verify", "--full", "--json")):
+    for command in (AUDIT, ("verify", "--full", "--json"), ("ingest", "a.parquet", "--json")):
         done = called("--home", str(place.home.path), *command, "--workers", number)
         assert done.code == 2, done
         assert "--workers" in json.loads(done.out)["error"]["what"]
@@ -107,6 +108,18 @@ def test_a_pool_is_no_larger_than_the_machine_can_use(number: int) -> None:
     assert isinstance(made, Pool)
     assert made.pieces(1) <= MOST_PER_CORE * cores()
     made.close()
+
+
+def test_predictions_are_taken_in_alone(place: Place, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(template("jev"))
+    done = called(
+        "--home", str(place.home.path), "ingest", str(path), "--dry-run", "--workers", "2", "--json"
+    )
+    told = "predictions are taken in by one process, whatever --engine and --workers say"
+    assert told in json.loads(done.out)["warnings"]
+    done = called("--home", str(place.home.path), "ingest", str(path), "--dry-run", "--json")
+    assert told not in json.loads(done.out)["warnings"]
 
 
 def test_spark_leaves_the_same_log(place: Place, tmp_path: Path, spark: tuple[str, ...]) -> None:
@@ -127,6 +140,37 @@ def test_a_million_entries(tmp_path: Path, spark: tuple[str, ...], monkeypatch: 
 
 
 @pytest.mark.sweep
+def test_a_call_of_millions(tmp_path: Path, spark: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each engine takes the same files into a copy; the answers, the events and the head are the same."""
+    place, scores = _prepared(tmp_path, monkeypatch, None, 1_700_000)
+    found = []
+    for number, engine in enumerate((("--engine", "inline"), POOL, spark)):
+        copy = place.copy(tmp_path / str(number))
+        answer = run(copy, "ingest", str(scores), "--json", *engine)
+        with Index.open(copy.home) as index:
+            found.append((answer, [row.data for row in index.events(0, index.size)], index.head().note))
+        assert not list(copy.home.staged())
+        shutil.rmtree(tmp_path / str(number))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0][0]["segments"]) == 2
+
+
+@pytest.mark.sweep
+def test_a_call_of_millions_in_a_bucket(
+    tmp_path: Path, door: Door, spark: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for number, engine in enumerate((("--engine", "inline"), POOL, spark)):
+        place, scores = _prepared(
+            tmp_path / str(number), monkeypatch, f"s3://{door.gateway.bucket()}/lab", 1_700_000
+        )
+        answer = run(place, "ingest", str(scores), "--json", *engine)
+        found.append((answer["segments"], answer["admitted"]))
+        assert not list(place.home.staged())
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.sweep
 def test_a_million_entries_in_a_bucket(
     tmp_path: Path, door: Door, spark: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,24 +183,34 @@ def test_a_million_entries_in_a_bucket(
 
 def _large(folder: Path, monkeypatch: pytest.MonkeyPatch, objects: str | None) -> Place:
     """A home with the scores of the benchmarks."""
+    place, scores = _prepared(folder, monkeypatch, objects, LARGE)
+    ingest(place.home, [scores], key=place.key)
+    return place
+
+
+def _prepared(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, objects: str | None, entries: int
+) -> tuple[Place, Path]:
+    """A home with the channels of the benchmarks, and a file of scores."""
     from ledger import channels, home
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
     data = folder / "data"
-    words = [sys.executable, ROOT / "benchmarks" / "data.py", data, "--entries", str(LARGE)]
+    words = [sys.executable, ROOT / "benchmarks" / "data.py", data, "--entries", str(entries)]
     subprocess.run(words, check=True, timeout=300)
     made = home.init(folder / ".ledger", origin="large", objects=objects)
     key = home.signing_key(made)
     channels.add(made, key, sorted((data / "channels").iterdir()))
-    ingest(made, [data / "scores.parquet"], key=key)
-    return Place(made, folder / "config", key)
+    return Place(made, folder / "config", key), data / "scores.parquet"
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ((*AUDIT, "--engine", "dask"), "unknown engine"),
+        (("ingest", "a.parquet", "--engine", "dask", "--json"), "unknown engine"),
+        (("ingest", "a.parquet", *SPARK, "--workers", "2", "--json"), "workers of its own"),
         (("verify", "--workers", "2", "--json"), "add --full"),
         ((*AUDIT, *SPARK, "--workers", "2"), "workers of its own"),
     ],

@@ -16,7 +16,9 @@ from ledger.engine_spark import Spark
 from ledger.engines import INLINE, engine
 from tests.ledger import engine_cases as cases
 from tests.ledger import kernels
-from tests.ledger.homes import Place
+from tests.ledger.homes import Place, files
+from tests.ledger.large_calls import CALLS, divided, exactly, shuffled
+from tests.ledger.score_files import place_with_channels, write
 
 EXPECTED = [number for task in kernels.TASKS for number in range(task.start, task.stop)]
 
@@ -66,6 +68,38 @@ def test_a_worker_that_dies_is_tried_again(spark: Spark, tmp_path: Path) -> None
     with pytest.raises(StorageError, match="Spark gave up") as caught:
         list(spark.map(kernels.Dying(7), kernels.TASKS))
     assert (caught.value.code, caught.value.where) == ("engine-task", "numbers 6 to 8")
+
+
+@pytest.mark.parametrize(
+    "name", ["clean", "a cell is missing", "an id looks like another", "a digest in most rows only"]
+)
+def test_a_large_call_is_the_same(spark: Spark, tmp_path: Path, name: str) -> None:
+    template = place_with_channels(tmp_path)
+    made = shuffled(CALLS[name])
+    paths = [write(tmp_path / f"{n}.parquet", made[n::2]) for n in range(2)]
+    found = []
+    for number, engine_ in enumerate((INLINE, spark)):
+        place = template.copy(tmp_path / str(number)).use()
+        exactly(
+            place, [write(tmp_path / "before.parquet", [row for row in CALLS["clean"] if row["step"] == 0])]
+        )
+        with divided():
+            found.append(exactly(place, paths, engine=engine_))
+    assert found[1] == found[0]
+    assert found[0]["staged"] == []
+
+
+def test_a_call_whose_worker_dies(spark: Spark, tmp_path: Path) -> None:
+    place = place_with_channels(tmp_path)
+    before = files(place.home.path)
+    path = write(tmp_path / "scores.parquet", CALLS["clean"])
+    with divided(), pytest.raises(StorageError) as caught:
+        exactly(place, [path], engine=kernels.Ending(spark, "part 2 of the call", None))
+    assert (caught.value.code, caught.value.where) == ("engine-task", "part 2 of the call")
+    assert files(place.home.path) == before
+    with divided():
+        told = exactly(place, [path], engine=kernels.Ending(spark, "part 2 of the call", tmp_path / "mark"))
+    assert told["admitted"] == len(CALLS["clean"])
 
 
 def test_audits_and_verification_are_the_same(spark: Spark, place: Place) -> None:
