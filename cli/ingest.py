@@ -64,6 +64,8 @@ def ingest(
     """Judge score files and record what is whole; every refused side is named and kept.
 
     Sides must come whole: give all files a side is spread over in one call.
+
+    A call of millions of scores is shared with other processes (--workers, --engine), to the same bytes.
     """
     if template is not None:
         from contracts.template import NEXT
