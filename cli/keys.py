@@ -59,7 +59,7 @@ def show(
             "pinned here" if pinned else "named by the home itself: nothing vouches for it on this machine"
         )
         render.pairs({"origin": home.origin, "vkey": vkey, "key id": key_id(public), "known": known})
-        render.say("next: ledger key show --pem > ledger.pub.pem, and hand that file over by another way")
+        render.say("next: ledger key show --pem > ledger.pub.pem; hand that over by another way")
 
 
 @app.command(epilog="Example: ledger key generate anna.pem --name anna")

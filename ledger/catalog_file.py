@@ -82,6 +82,9 @@ def absent(path: Path) -> StorageError:
     return StorageError("the catalog is missing", code="missing-file", where=path, next_step=REBUILD)
 
 
+SEVERAL = "several revisions"  # what a catalog is at to which somebody added a row
+
+
 def wrong_revision(revision: str | None, path: Path | Server) -> LedgerError:
     """Why a catalog at another revision is not read: a newer one, or one a writer has to migrate first."""
     if revision in REVISIONS:
@@ -91,8 +94,8 @@ def wrong_revision(revision: str | None, path: Path | Server) -> LedgerError:
         )  # fmt: skip
     if revision is None and isinstance(path, Server):
         return missing(path)
-    if revision is None:
-        return TamperError("not a catalog", kind="catalog", where=path, next_step=REBUILD)
+    if revision is None or revision == SEVERAL:
+        return TamperError("not a catalog", kind="catalog", where=path, got=revision, next_step=REBUILD)
     return StorageError(
         "the catalog was written by a newer version of this program", code="newer-catalog", where=path,
         expected=f"revision {LATEST} or older", got=f"revision {revision[:40]}",
@@ -140,8 +143,8 @@ def _revision(connection: sqlite3.Connection) -> str | None:
     ).fetchone()
     if not tables[0]:
         return None
-    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(row[0]) if row else None
+    rows = connection.execute("SELECT version_num FROM alembic_version ORDER BY 1 LIMIT 2").fetchall()
+    return None if not rows else str(rows[0][0]) if len(rows) == 1 else SEVERAL
 
 
 def _second_try(

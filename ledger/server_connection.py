@@ -15,7 +15,7 @@ from typing import Any
 
 from contracts.errors import UsageError
 from ledger import server_grammar
-from ledger.catalog_file import missing, wrong_revision
+from ledger.catalog_file import SEVERAL, missing, wrong_revision
 from ledger.server import WHERE_PASSWORDS_BELONG, Server
 from ledger.server_errors import connect_error, server_error
 from migrations.revisions import LATEST
@@ -138,7 +138,7 @@ def _check_revision(reader: Reader) -> None:
     ).fetchone()
     if not found:
         raise missing(place)
-    row = reader.execute("SELECT version_num FROM alembic_version").fetchone()
-    revision = None if row is None else str(row[0])
+    rows = reader.execute("SELECT version_num FROM alembic_version ORDER BY 1 LIMIT 2").fetchall()
+    revision = None if not rows else str(rows[0][0]) if len(rows) == 1 else SEVERAL
     if revision != LATEST:
         raise wrong_revision(revision, place)

@@ -156,9 +156,9 @@ def assembled(
     row = first_row
     with ThreadPoolExecutor(THREADS) as pool:
         for batch in batches:
-            columns = {name: batch.column(name) for name in known}
-            list(pool.map(require_valid, columns.values(), columns, repeat(row), repeat(where)))
-            arrived = arriving(columns)
+            given = {name: batch.column(name) for name in known}
+            list(pool.map(require_valid, given.values(), given, repeat(row), repeat(where)))
+            arrived = arriving(given)
             for name, array in arrived.items():
                 chunks[name].append(array)
             row += batch.num_rows

@@ -150,12 +150,18 @@ def test_an_event_stored_far_out_keeps_nobody_busy(victim: Victim) -> None:
         found(victim, f"{CATALOG} event 20")
 
 
-def test_the_version_of_the_catalog_cannot_be_taken_away_unseen(victim: Victim) -> None:
-    with changed(victim, CATALOG):
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM alembic_version", "INSERT INTO alembic_version VALUES ('0000')"]
+)
+def test_the_version_of_the_catalog_cannot_be_taken_away_or_doubled_unseen(
+    victim: Victim, statement: str
+) -> None:
+    with changed(victim, CATALOG, seal.SEAL):
         connection = sqlite3.connect(victim.home.path / CATALOG)
         with connection:
-            connection.execute("DELETE FROM alembic_version")
+            connection.execute(statement)
         connection.close()
+        victim.path(seal.SEAL).unlink()
         found(victim, CATALOG)
 
 
