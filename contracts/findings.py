@@ -89,6 +89,12 @@ def rejects_schema(schema: SegmentSchema = TRANSPORT) -> pa.Schema:
     )
 
 
+def _about(rejects: pa.Table) -> tuple[str, ...]:
+    """What the rows of a rejects table are about, which is told of them together."""
+    names = ("code", "column", "wanted") if rejects["level"][0].as_py() == "row" else ("code", "column")
+    return tuple(rejects[name][0].as_py() or "" for name in names)
+
+
 @dataclass
 class CodeCount:
     """How often one code was found, at which level."""
@@ -175,11 +181,15 @@ class Findings:
         return self.count_at(REFUSING) > 0
 
     def rejects(self, schema: SegmentSchema = TRANSPORT) -> pa.Table:
-        """Every failing row, as one table of `rejects_schema(schema)`."""
+        """Every failing row, as one table of `rejects_schema(schema)`: by code and column, then as found.
+
+        So their order does not depend on how the rows of a call were divided to be judged.
+        """
         wanted = rejects_schema(schema)
         if not self._rejects:
             return wanted.empty_table()
-        return pa.concat_tables([table.cast(wanted) for table in self._rejects]).unify_dictionaries()
+        tables = sorted((table.cast(wanted) for table in self._rejects), key=_about)
+        return pa.concat_tables(tables).unify_dictionaries()
 
     def error(self, *, strict: bool = False) -> ContractError | None:
         """The error of a refused call: its first finding with a count of the rest, or None.

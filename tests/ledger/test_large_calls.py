@@ -29,7 +29,7 @@ from tests.ledger.large_calls import (
     rebound,
     shuffled,
 )
-from tests.ledger.score_files import Row, write
+from tests.ledger.score_files import Row, without, write
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,24 @@ def test_the_sets_of_a_digest_are_told_apart_across_parts(template: Place, tmp_p
 
 def _written(folder: Path, made: Sequence[Row]) -> Path:
     return write(folder / "rebound.parquet", made)
+
+
+@pytest.mark.parametrize("step", [None, 1], ids=["apart", "in one step"])
+def test_sentences_about_sides_are_the_same_in_parts(
+    template: Place, tmp_path: Path, step: int | None
+) -> None:
+    """An acquisition is named where the step has rows of another one, whatever else the call holds."""
+    made = without(MADE, trajectory_id="traj001", **CELL)
+    made = without(made, **{**CELL, "trajectory_id": "traj004", "channel": "generated", "layout": 0})
+    there = of(4) if step is None else of(4, step=step, channel="generated")
+    path = write(tmp_path / "scores.parquet", shuffled(changed(made, there, acquisition_id="again")))
+    found = []
+    for name, way in (("whole", nullcontext), ("parts", divided)):
+        place = template.copy(tmp_path / name).use()
+        with way():
+            found.append(ingest.ingest(place.home, [path], key=place.key).findings.examples)
+    assert found[1] == found[0]
+    assert [", again)" in each.message for each in found[0]] == [False, step is not None]
 
 
 @pytest.mark.parametrize("options", [{"strict": True}, {"dry_run": True}], ids=["strict", "dry run"])
