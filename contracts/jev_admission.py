@@ -21,7 +21,7 @@ from contracts.findings import Finding, Findings
 from contracts.jev_counts import PAIR, arm_counts, ids, lacking, repeats
 from contracts.jev_faults import PairFaults
 from contracts.jev_models import PairSet
-from contracts.jev_rows import Predictions, packed
+from contracts.jev_rows import Places, Predictions, packed
 from contracts.jev_source import ARMS
 from contracts.labels import Labels
 from contracts.order import pack
@@ -47,8 +47,8 @@ class Sorted:
     `places` are where they stand in the call.
     """
 
-    places: Ints
-    make: Callable[[Ints], pa.Table]
+    places: Places
+    make: Callable[[Places], pa.Table]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -110,9 +110,9 @@ def judge_pairs(
         return nothing
     digests = _digests(predictions)
     rows = _entries_in_order(predictions, _fresh(predictions.cell_pair, known))
-    entries = Sorted(rows, partial(_entries, predictions, digests))
+    entries = Sorted(rows.astype(np.int32), partial(_entries, predictions, digests))
     rows = _positives_in_order(predictions, _fresh(predictions.positive_pair, known))
-    positives = Sorted(rows, partial(_positives, predictions, digests["channel"]))
+    positives = Sorted(rows.astype(np.int32), partial(_positives, predictions, digests["channel"]))
     return JevAdmission(entries, positives, len(predictions.cell_pair) - len(entries), findings)
 
 
@@ -129,7 +129,7 @@ def _empty(schema: SegmentSchema) -> pa.Table:
 
 
 def _nothing(schema: SegmentSchema) -> Sorted:
-    return Sorted(np.empty(0, np.int64), lambda _: _empty(schema))
+    return Sorted(np.empty(0, np.int32), lambda _: _empty(schema))
 
 
 def _digests(predictions: Predictions) -> dict[str, Labels]:
@@ -143,7 +143,7 @@ def _packed(labels: Labels) -> Labels:
     return Labels(labels.codes, packed(labels).dictionary)
 
 
-def _fresh(pairs: Ints, known: NDArray[np.bool_]) -> Ints:
+def _fresh(pairs: Ints | Places, known: NDArray[np.bool_]) -> Ints:
     """The rows of pairs the ledger does not have."""
     return np.flatnonzero(~known[pairs]) if known.any() else np.arange(len(pairs))
 
@@ -182,7 +182,7 @@ def _pair_ranks(predictions: Predictions) -> Ints:
     return np.unique(pack(parts)[0], return_inverse=True)[1]
 
 
-def _pair_columns(predictions: Predictions, channel: Labels, pairs: Ints) -> dict[str, pa.Array]:
+def _pair_columns(predictions: Predictions, channel: Labels, pairs: Ints | Places) -> dict[str, pa.Array]:
     """The key columns of some pairs, and where they came from."""
 
     def text(name: str) -> pa.Array:
@@ -199,7 +199,7 @@ def _pair_columns(predictions: Predictions, channel: Labels, pairs: Ints) -> dic
     }
 
 
-def _entries(predictions: Predictions, digests: Mapping[str, Labels], rows: Ints) -> pa.Table:
+def _entries(predictions: Predictions, digests: Mapping[str, Labels], rows: Ints | Places) -> pa.Table:
     """Some probabilities as entries, text coded."""
     pairs, arm = predictions.cell_pair[rows], predictions.cell_arm[rows]
     after = pa.array(arm == 1)
@@ -219,14 +219,14 @@ def _entries(predictions: Predictions, digests: Mapping[str, Labels], rows: Ints
     return pa.table({name: columns[name] for name in (*JEV.names, "source_file", "source_row")})
 
 
-def _taken(values: pa.Array, rows: Ints) -> pa.Array:
+def _taken(values: pa.Array, rows: Ints | Places) -> pa.Array:
     """Some of the values; where there are none, in no time to speak of."""
     return (
         pa.nulls(len(rows), values.type) if values.null_count == len(values) else values.take(pa.array(rows))
     )
 
 
-def _positives(predictions: Predictions, channel: Labels, rows: Ints) -> pa.Table:
+def _positives(predictions: Predictions, channel: Labels, rows: Ints | Places) -> pa.Table:
     """Some scorer-only labels as entries of their own."""
     columns = {
         **_pair_columns(predictions, channel, predictions.positive_pair[rows]),

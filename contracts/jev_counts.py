@@ -52,7 +52,7 @@ def arm_counts(predictions: Predictions) -> Mapping[str, NDArray[np.generic]]:
     """What PairSet knows of a pair by itself: `expands`, `base`, `lost`, `gained`, `strangers`, `zeros`."""
     count, cells = len(predictions), predictions.cell_pair
     width = len(predictions.cell_label.values) + 1
-    label = cells * width + predictions.cell_label.codes
+    label = cells.astype(np.int64) * width + predictions.cell_label.codes
     after = predictions.cell_arm == 1
     old, new = np.flatnonzero(~after), np.flatnonzero(after)
     kept = _among(label[old], label[new])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contracts.jev_rows import Predictions
 
 Ints = NDArray[np.int64]
+Rows = NDArray[np.integer]
 RULES: Mapping[str, Rule] = {
     **LABEL_RULES,
     "intervention-unknown": Rule("is no intervention", "questions, evidence or candidates"),
@@ -86,7 +87,7 @@ class PairFaults:
                 )
                 self._reject(bad.code, bad.column, bad.wanted, [(file.name, bad.line, None, bad.got)])
 
-    def labels(self, column: str, labels: Labels, pairs: Ints, failing: Mapping[str, Ints]) -> None:
+    def labels(self, column: str, labels: Labels, pairs: Rows, failing: Mapping[str, Ints]) -> None:
         """Labels (by index) that break a rule; `pairs` says which pair each row of the column belongs to."""
         for code, marked in failing.items():
             self._labels(code, column, labels, pairs, marked, None)
@@ -96,7 +97,7 @@ class PairFaults:
         self._labels(code, column, labels, np.arange(len(self.predictions)), marked, sentence)
 
     def _labels(
-        self, code: str, column: str, labels: Labels, pairs: Ints, marked: Ints, sentence: str | None
+        self, code: str, column: str, labels: Labels, pairs: Rows, marked: Ints, sentence: str | None
     ) -> None:
         rule = RULES.get(code)
         for label in marked:
@@ -105,7 +106,7 @@ class PairFaults:
             text = sentence or (f"{column} '{value}' {rule.what}; expected {rule.wanted}" if rule else code)
             self._at(code, column, at, text, rule.wanted if rule else None, value)
 
-    def each(self, code: str, column: str, pairs: Ints, got: Sequence[object] | None = None) -> None:
+    def each(self, code: str, column: str, pairs: Rows, got: Sequence[object] | None = None) -> None:
         """Pairs that break a rule: a finding for each while examples are kept."""
         rule = RULES[code]
         column = _COLUMNS.get(code, column)
@@ -121,7 +122,7 @@ class PairFaults:
             self._reject(code, column, rule.wanted, [(*self._where(int(p)), int(p), None) for p in rest])
 
     def _at(
-        self, code: str, column: str, pairs: Ints, text: str, wanted: str | None, got: str | None
+        self, code: str, column: str, pairs: Rows, text: str, wanted: str | None, got: str | None
     ) -> None:
         places = [self._where(int(pair)) for pair in pairs[:ROWS]]
         file = places[0][0]

@@ -39,6 +39,7 @@ _MODELS: Mapping[str, type[pp.DataFrameModel]] = {
 FILE_DIGITS = 12  # of the source digest, in the acquisition of a file that names none
 ABSENT_YEAR = -(2**63)
 Ints = NDArray[np.int64]
+Places = NDArray[np.int32]  # of rows of a call, held as long as it is judged and written
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Predictions:
     text: Mapping[str, Labels]
     mass: Mapping[str, pa.Array]
     mass_kind: Mapping[str, Labels]
-    cell_pair: Ints
+    cell_pair: Places | Ints
     cell_arm: NDArray[np.int8]
     cell_label: Labels
     probability: NDArray[np.float64]
@@ -131,7 +132,7 @@ def gather(
         text=text,
         mass={arm: _numbers(pairs, f"{arm}_label_mass") for arm in ARMS},
         mass_kind={arm: _stacked(pairs, f"{arm}_mass_kind") for arm in ARMS},
-        cell_pair=_offset(cells, pairs),
+        cell_pair=_offset(cells, pairs).astype(np.int32),
         cell_arm=_numbers(cells, "arm").to_numpy(),
         cell_label=labels,
         probability=_numbers(cells, "probability").to_numpy(zero_copy_only=False),

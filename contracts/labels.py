@@ -37,7 +37,7 @@ class Labels:
             return np.zeros(len(self.codes), np.bool_)
         return np.append(labels, False)[self.codes]
 
-    def at(self, rows: NDArray[np.int64]) -> pa.DictionaryArray:
+    def at(self, rows: NDArray[np.integer]) -> pa.DictionaryArray:
         """The labels of some rows as an Arrow array."""
         return _array(self.codes[rows], self.values)
 

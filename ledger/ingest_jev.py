@@ -61,8 +61,8 @@ class PredictionsCall:
             roots = [
                 root
                 for schema, rows in kinds
-                for part in _parts(rows)
-                for root in segments.commitments(part, schema, in_order=True)
+                for start in _starts(rows)
+                for root in segments.commitments(_part(rows, start), schema, in_order=True)
             ]
             return head.row.size, (), replace(receipt, segments=tuple(SegmentReceipt(root) for root in roots))
         receipt = replace(receipt, head=(head.row.size, head.row.root))
@@ -106,8 +106,10 @@ class PredictionsCall:
             done += count
             self.progress("write", done, len(rows))
 
-        for part in _parts(rows):
-            for written in segments.write(part, schema, self.home.objects, in_order=True, progress=wrote):
+        for start in _starts(rows):  # no name holds a part while the next one is made
+            for written in segments.write(
+                _part(rows, start), schema, self.home.objects, in_order=True, progress=wrote
+            ):
                 yield segment_event(written, schema.kind, CONTRACT, self.sources)
 
     def _receipt(self, admission: JevAdmission) -> Receipt:
@@ -175,11 +177,14 @@ def _stored(reading: Reading, schema: SegmentSchema, acquisitions: Sequence[str]
     return pa.concat_tables(parts).unify_dictionaries() if parts else None
 
 
-def _parts(rows: Sorted) -> Iterator[pa.Table]:
-    """The rows as one table for each segment, so that no more than a segment of them is ever held."""
-    for start in range(0, len(rows), segments.SEGMENT_ROWS):
-        part = rows.table(start, start + segments.SEGMENT_ROWS)
-        yield pa.table({name: _grouped(part.column(name)) for name in part.column_names})
+def _starts(rows: Sorted) -> range:
+    """Where segments begin; only one of them is made into a table at any time."""
+    return range(0, len(rows), segments.SEGMENT_ROWS)
+
+
+def _part(rows: Sorted, start: int) -> pa.Table:
+    part = rows.table(start, start + segments.SEGMENT_ROWS)
+    return pa.table({name: _grouped(part.column(name)) for name in part.column_names})
 
 
 def _grouped(column: pa.ChunkedArray) -> pa.ChunkedArray:
