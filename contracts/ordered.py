@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from contracts.content import bits
 from contracts.labels import ABSENT, Codes, Labels, Mask
 from contracts.order import Ints, Keys, column, keys, permuted_labels, ranks
-from contracts.raw_rows import THREADS
 from contracts.rows import OK
 from contracts.schema import REFUSED
 from contracts.side_rejects import Origin
+from contracts.threads import for_columns
 from contracts.transitions import Said
 
 ORIGIN = ("source_file", "source_row")
@@ -37,9 +37,9 @@ class Ordered:
     @contextmanager
     def ahead(self) -> Iterator[None]:
         """Prepares in a thread what every call comes to ask for, while the block asks for other things."""
-        with ThreadPoolExecutor(1) as beside:
-            self._said_ahead = beside.submit(self._said)
-            yield
+        self._said_ahead = for_columns().submit(self._said)
+        yield
+        wait([self._said_ahead])
 
     @property
     def _inputs(self) -> list[pa.Table]:
@@ -142,8 +142,7 @@ class Ordered:
         def fetched(name: str) -> pa.ChunkedArray:
             return self._fetch(name, at, table.column(name), from_table)
 
-        with ThreadPoolExecutor(THREADS) as pool:
-            return pa.table(list(pool.map(fetched, table.column_names)), schema=table.schema)
+        return pa.table(list(for_columns().map(fetched, table.column_names)), schema=table.schema)
 
     def _fetch(self, name: str, at: Ints, column: pa.ChunkedArray, from_table: pa.Array) -> pa.ChunkedArray:
         """One column of some rows; fetched from random places only where it must be."""

@@ -8,7 +8,6 @@ something was already found there, so no rule reports the hole a second time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -21,10 +20,10 @@ from numpy.typing import NDArray
 from contracts.digest import CODES, WIDTH
 from contracts.labels import Codes, Labels, Mask, absent_codes, distinct, is_text, joined, split, text_labels
 from contracts.source_table import ALGORITHM, INCOMING, IncomingColumn, SourceTable
+from contracts.threads import for_columns
 
 Made = TypeVar("Made")
 Positions = NDArray[np.int64]
-THREADS = 2  # columns prepared at a time: more would wait for memory
 PACKED = pa.binary(WIDTH)
 RAW = 32  # bytes of a digest without its algorithm
 _INT64_MAX = 2**63 - 1
@@ -108,13 +107,13 @@ def gather(
     columns = {name: gathering.parts(column) for name, column in INCOMING.items()}
     names = {kind: [c.name for c in INCOMING.values() if c.type == kind] for kind in _WANTED}
     kinds = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
-    with ThreadPoolExecutor(THREADS) as pool:
 
-        def each(kind: str, made: Callable[[list[pa.Array | int]], Made]) -> dict[str, Made]:
-            return dict(zip(names[kind], pool.map(made, [columns[n] for n in names[kind]]), strict=True))
+    def each(kind: str, make: Callable[[list[pa.Array | int]], Made]) -> dict[str, Made]:
+        made = for_columns().map(make, [columns[name] for name in names[kind]])
+        return dict(zip(names[kind], made, strict=True))
 
-        digests, stand_ins = each("digest", _digest_column), each("stand-in", _stand_in)
-        text = each("text", text_labels)
+    digests, stand_ins = each("digest", _digest_column), each("stand-in", _stand_in)
+    text = each("text", text_labels)
     return RawRows(
         files=gathering.files,
         starts=starts,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from binascii import unhexlify
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
@@ -15,10 +14,11 @@ from contracts.digest import CODES, NAMES, WIDTH, unpack
 from contracts.findings import Findings
 from contracts.labels import ABSENT, Labels, Mask, distinct
 from contracts.pandera_config import Failure, failures
-from contracts.raw_rows import PACKED, THREADS, RawRows, packed_array
+from contracts.raw_rows import PACKED, RawRows, packed_array
 from contracts.row_faults import RowFaults
 from contracts.row_models import DigestText
 from contracts.source_table import STAND_INS
+from contracts.threads import for_columns
 
 _TEXT_WIDTH = 71  # both algorithm names have six letters
 _STAND_IN_OF = {name: text for text, name in STAND_INS.items()}
@@ -36,8 +36,7 @@ def packed_digests(rows: RawRows, findings: Findings) -> dict[str, tuple[Labels,
         found = Findings()
         return _digest_labels(name, rows, RowFaults(rows, found), wrong), found
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        columns = list(pool.map(packed, rows.digests, malformed))
+    columns = list(for_columns().map(packed, rows.digests, malformed))
     for _, found in columns:
         findings.merge(found)
     return {name: column for name, (column, _) in zip(rows.digests, columns, strict=True)}

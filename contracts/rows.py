@@ -7,7 +7,6 @@ A fault in any row refuses the call, so the table is empty unless there are no f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,12 +23,13 @@ from contracts.findings import Findings, shown
 from contracts.labels import Labels, Mask, distinct, in_order
 from contracts.look_alikes import twins
 from contracts.pandera_config import failures
-from contracts.raw_rows import PACKED, THREADS, Positions, RawRows, gather
+from contracts.raw_rows import PACKED, Positions, RawRows, gather
 from contracts.row_digests import packed_digests
 from contracts.row_faults import RULES, RowFaults
 from contracts.row_models import REQUIRED_TEXT, STATUSES, Endpoint, Label, ScoreRow, Status, ViewSource
 from contracts.schema import TRANSPORT, TYPES
 from contracts.source_table import SourceTable
+from contracts.threads import for_columns
 
 DEFAULT_VIEW_SOURCE = "own"
 OK = "ok"
@@ -314,9 +314,8 @@ class _Judgement:
             "channel": self._fingerprints(),
         }
         digests = {name: labels for name, (labels, _) in self.digests.items()}
-        with ThreadPoolExecutor(THREADS) as pool:  # numpy and Arrow let go of the interpreter
-            coded = pool.map(_coded, text.values(), [True] * len(text))
-            plain = pool.map(_coded, digests.values(), [False] * len(digests))
+        coded = for_columns().map(_coded, text.values(), [True] * len(text))
+        plain = for_columns().map(_coded, digests.values(), [False] * len(digests))
         columns: dict[str, pa.Array] = {
             **dict(zip(text, coded, strict=True)),
             **dict(zip(digests, plain, strict=True)),

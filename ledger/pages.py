@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,12 +24,12 @@ import pyarrow.compute as pc
 from contracts.digest import WIDTH
 from contracts.errors import ContractError
 from contracts.schema import TYPES, Column, SegmentSchema
+from contracts.threads import for_blocks
 from ledger import tree
 
 PAGE_ROWS = 256
 LEAF_PREFIX = b"\x00"
 BLOCK_PAGES = 64
-THREADS = 2
 # One value's bytes; for text, of its length.
 ENCODED: dict[str, np.dtype[np.generic]] = {
     "text": np.dtype("<u4"),
@@ -77,10 +76,10 @@ def page_leaves(table: pa.Table, schema: SegmentSchema) -> list[bytes]:
     """
     step = BLOCK_PAGES * PAGE_ROWS
     blocks = [table.slice(start, step) for start in range(0, table.num_rows, step)]
-    if len(blocks) < THREADS:
+    if len(blocks) < 2:
         return [leaf for block in blocks for leaf in _leaves(block, schema)]
-    with ThreadPoolExecutor(THREADS) as pool:
-        return [leaf for part in pool.map(lambda block: _leaves(block, schema), blocks) for leaf in part]
+    made = for_blocks().map(lambda block: _leaves(block, schema), blocks)
+    return [leaf for leaves in made for leaf in leaves]
 
 
 def entries_root(leaves: Sequence[bytes]) -> str:

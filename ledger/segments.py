@@ -10,7 +10,7 @@ so the same rows written by another one may give another file but never another 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -23,6 +23,7 @@ from contracts.digest import blake3_digest, unpack
 from contracts.labels import in_order, joined
 from contracts.order import dense, labelled
 from contracts.schema import TYPES, SegmentSchema
+from contracts.threads import for_segments
 from ledger.objects import Store
 from ledger.pages import entries_root, page_leaves, plain
 from ledger.sorting import label_ranks, sort
@@ -123,10 +124,9 @@ def encode(
     progress: Callable[[int], None] | None = None,
 ) -> EncodedSegment:
     """One segment of sorted rows, at most as many as a segment has."""
-    with ThreadPoolExecutor(2) as beside:
-        row_bytes = beside.submit(encode_rows, table)
-        covered = beside.submit(_covered, table, schema)
-        file, leaves = _encode(table, schema, beside, progress)
+    row_bytes = for_segments().submit(encode_rows, table)
+    covered = for_segments().submit(_covered, table, schema)
+    file, leaves = _encode(table, schema, progress)
     leaf_bytes = b"".join(leaves)
     written = WrittenSegment(
         folder=folder,
@@ -146,8 +146,7 @@ def encode(
 
 def put(objects: Store, written: WrittenSegment, contents: Sequence[bytes | Path]) -> None:
     """Stores what a segment is made of: bytes, or staged files (which are consumed)."""
-    with ThreadPoolExecutor(len(contents)) as storing:
-        list(storing.map(objects.put, written.names, contents))
+    list(for_segments().map(objects.put, written.names, contents))
 
 
 def _write_one(
@@ -165,7 +164,6 @@ def _write_one(
 def _encode(
     table: pa.Table,
     schema: SegmentSchema,
-    beside: ThreadPoolExecutor,
     progress: Callable[[int], None] | None,
 ) -> tuple[bytes, list[bytes]]:
     """The Parquet bytes and the leaves, row group by row group; pages are hashed while groups are written."""
@@ -174,7 +172,7 @@ def _encode(
     with pq.ParquetWriter(sink, _file_schema(schema), **_layout(schema)) as writer:
         for start in range(0, table.num_rows, GROUP_ROWS):
             group = _to_write(table.slice(start, GROUP_ROWS), schema)
-            hashed.append(beside.submit(page_leaves, group, schema))
+            hashed.append(for_segments().submit(page_leaves, group, schema))
             writer.write_table(group, row_group_size=GROUP_ROWS)
             if len(hashed) > 1:
                 hashed[-2].result()  # so that no more than two groups are held

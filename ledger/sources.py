@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 from typing import TypeVar
@@ -24,13 +23,13 @@ from contracts.findings import shown
 from contracts.kinds import decide
 from contracts.labels import is_text
 from contracts.source_table import INCOMING, SourceTable
+from contracts.threads import for_columns
 from ledger.source_csv import csv_names, read_csv
 from ledger.source_format import Format, detect
 from ledger.source_json import json_names, read_json_lines
 from ledger.source_values import Decoded, arriving, refuse_repeated
 from ledger.staging import Staged, stage
 
-THREADS = 2  # columns checked at a time: more would wait for memory
 Read = TypeVar("Read")
 # What damaged files make the decoders raise, besides their own errors.
 _DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError)
@@ -154,14 +153,13 @@ def assembled(
     known = known_columns(schema)
     chunks: dict[str, list[pa.Array]] = {name: [] for name in known}
     row = first_row
-    with ThreadPoolExecutor(THREADS) as pool:
-        for batch in batches:
-            given = {name: batch.column(name) for name in known}
-            list(pool.map(require_valid, given.values(), given, repeat(row), repeat(where)))
-            arrived = arriving(given)
-            for name, array in arrived.items():
-                chunks[name].append(array)
-            row += batch.num_rows
+    for batch in batches:
+        given = {name: batch.column(name) for name in known}
+        list(for_columns().map(require_valid, given.values(), given, repeat(row), repeat(where)))
+        arrived = arriving(given)
+        for name, array in arrived.items():
+            chunks[name].append(array)
+        row += batch.num_rows
     if row == first_row:
         return Decoded(pa.table({}), tuple(schema.names))
     fields = [schema.field(name).with_type(chunks[name][0].type) for name in known]
