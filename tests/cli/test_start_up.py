@@ -21,8 +21,8 @@ from tests.audits.cohorts import new_ledger, noisy, rows
 HEAVY = (
     "pandera", "polars", "pydantic", "sqlmodel", "sqlalchemy", "alembic", "prov", "pyarrow.csv",
     "pyarrow.json", "pyarrow.dataset", "importlib.metadata", "xml", "email", "urllib.request", "http",
-    "csv", "zipfile", "concurrent.futures.process", "multiprocessing", "audits", "ledger.log", "ledger.catalog",
-    "ledger.sources", "ledger.impact", "ledger.lineage_graph",
+    "csv", "zipfile", "concurrent.futures.process", "multiprocessing", "audits", "ledger.log",
+    "ledger.catalog", "ledger.sources", "ledger.impact", "ledger.lineage_graph",
 )  # fmt: skip
 
 
