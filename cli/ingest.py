@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli import render, state
 from cli.words import JsonOption, KeyOption, WaitOption
-from contracts.errors import StorageError, UsageError
+from contracts.errors import ContractError, StorageError, UsageError
+
+if TYPE_CHECKING:
+    from ledger.ingest_extras import Extras
 
 FORMATS = ("text", "json", "junit")
 
@@ -70,19 +74,13 @@ def ingest(
     if format_ not in FORMATS:
         raise UsageError("unknown format", expected=" | ".join(FORMATS), got=format_)
     from audits.statistics import label_mass
-    from cli import receipts
-    from cli.attest import read
-    from cli.rejects import write_rejects
-    from contracts.errors import ContractError
     from ledger.home import signing_key
     from ledger.ingest import ingest as run
-    from ledger.ingest_extras import Extras
-    from ledger.receipt import RefusedCallError
 
     home = state.find_home()
     state.long_work(home)
     signer = None if dry_run else signing_key(home, key)
-    extras = Extras(tuple(read(path) for path in attestation or ()), supersedes)
+    extras = _extras(attestation or (), supersedes)
     form = "json" if as_json else format_
     try:
         with render.progress() as progress:
@@ -100,15 +98,12 @@ def ingest(
                 wait=wait,
                 progress=progress,
             )
-    except RefusedCallError as error:
-        written = write_rejects(rejects, error.receipt.findings, error.receipt.kind)
-        receipts.refused(error, form, written)
-        raise typer.Exit(ContractError.exit_code) from error
     except ContractError as error:
-        if form == "text":
-            raise
-        receipts.refused_file(error, form)
+        _refused(error, form, rejects)
         raise typer.Exit(ContractError.exit_code) from error
+    from cli import receipts  # only now: what it needs was imported while the files were decoded
+    from cli.rejects import write_rejects
+
     written = write_rejects(rejects, receipt.findings, receipt.kind)
     if form == "json":
         render.emit_json(receipt.as_json())
@@ -117,6 +112,31 @@ def ingest(
     else:
         receipts.tell(receipt, home, superseded=supersedes, written=written)
     raise typer.Exit(receipt.exit_code)
+
+
+def _extras(attestations: Sequence[Path], supersedes: str | None) -> Extras | None:
+    """What goes beside the files of a call, None where nothing does."""
+    if not attestations and supersedes is None:
+        return None
+    from cli.attest import read
+    from ledger.ingest_extras import Extras
+
+    return Extras(tuple(read(path) for path in attestations), supersedes)
+
+
+def _refused(error: ContractError, form: str, rejects: Path | None) -> None:
+    """Says what is wrong with a call that was refused; raises what says it by itself."""
+    from cli import receipts
+    from cli.rejects import write_rejects
+    from ledger.receipt import RefusedCallError
+
+    if isinstance(error, RefusedCallError):
+        written = write_rejects(rejects, error.receipt.findings, error.receipt.kind)
+        receipts.refused(error, form, written)
+    elif form == "text":
+        raise error
+    else:
+        receipts.refused_file(error, form)
 
 
 def digest(

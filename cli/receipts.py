@@ -9,7 +9,7 @@ from cli import render
 from contracts.advice import LISTING
 from contracts.errors import ContractError
 from contracts.findings import Finding, Findings
-from contracts.reporting import to_json, to_junit, to_lines
+from contracts.reporting import to_json, to_lines
 from ledger.receipt import Receipt, RefusedCallError
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _TEXTS = {f"{name}_hash": name for name in ("state", "candidates", "request", "v
 
 def junit(findings: Findings) -> None:
     """The findings as a build server's test report."""
+    from contracts.junit import to_junit
+
     render.say(to_junit(findings).rstrip("\n"))
 
 

@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from contracts.advice import next_step
 from contracts.channel import Channel, ChannelBook
-from contracts.conflict_findings import Conflicts, report_conflicts
-from contracts.conflicts import known
 from contracts.digest import unpack
 from contracts.donors import donors, strange_views
 from contracts.errors import ContractError
@@ -28,11 +26,6 @@ from contracts.ordered import Ordered
 from contracts.refusals import SIDES, RefusedSide, refused_sides
 from contracts.rows import RowResult
 from contracts.schema import REFUSED, TRANSPORT
-from contracts.side_faults import row_faults, side_faults
-from contracts.side_findings import reject, report
-from contracts.side_rejects import Rejects
-from contracts.side_sentences import Scene
-from contracts.side_table import side_table
 from contracts.sides import Rows, count_sides, judge_sides
 from contracts.transitions import bindings, judge_transitions
 
@@ -112,8 +105,9 @@ class _Judgement:
         self.labels = np.array([len(c.labels or ()) for c in channels] or [0], dtype=np.int64)
 
     def admission(self, strict: bool, known_sets: Mapping[str, str], part: bool) -> Admission:
-        rows, skipped = self._against_the_ledger()
-        outcome = self._sides(rows, known_sets, part) if rows.fresh.any() else self._nothing()
+        with self.ordered.ahead():
+            rows, skipped = self._against_the_ledger()
+            outcome = self._sides(rows, known_sets, part) if rows.fresh.any() else self._nothing()
         return Admission(
             admitted=self.ordered.take(outcome.admitted, TRANSPORT.names),
             refused=outcome.refused,
@@ -138,15 +132,15 @@ class _Judgement:
         fresh = ~held
         if ordered.existing is None:
             return Rows(self.keys, fresh, held, ordered.failed), 0
+        from contracts.conflicts import known
+
         found = known(self.keys, held, ordered.table, ordered.existing)
         fresh[found.skipped] = False
         fresh[found.conflicts] = False
         if len(found.conflicts):
-            ours = ordered.table.take(ordered.of_call(found.conflicts))
-            theirs = ordered.existing.take(pa.array(self.keys.positions(found.against)))
-            rejects = Rejects(self.keys, ordered.origin, self.names)
-            conflicts = Conflicts(found, ours, theirs)
-            report_conflicts(self.findings, conflicts, self.keys, ordered.origin, self.names, rejects)
+            from contracts.conflict_findings import report_conflicts
+
+            report_conflicts(self.findings, found, ordered, self.names)
         return Rows(self.keys, fresh, held, ordered.failed), len(found.skipped)
 
     def _sides(self, rows: Rows, known_sets: Mapping[str, str], part: bool) -> _Outcome:
@@ -175,19 +169,13 @@ class _Judgement:
             return replace(
                 self._nothing(), admitted=np.flatnonzero(rows.fresh), counts=counts, bindings=bound
             )
-        kind = row_faults(rows, sides)
-        scene = Scene(
-            rows, sides, kind, ordered.status, self.names, self.layouts, self.labels, ordered.origin
-        )
-        report(self.findings, scene, ordered.said, of_side, of_transition)
-        reject(self.findings, scene, ordered.said, of_side, of_transition)
-        out = refused[sides.side]
-        at = ordered.by_content(np.flatnonzero(rows.fresh & out))
-        table = ordered.take(at, REFUSED.names)
-        faults = side_faults(rows, sides, np.flatnonzero(refused), kind)
-        number = (np.cumsum(refused) - 1)[sides.side[at]]
-        named = side_table(scene, faults, table, number, of_side, of_transition)
-        return _Outcome(np.flatnonzero(rows.fresh & ~out), table, named, counts, bound)
+        from contracts.refused_rows import Refusing  # its sentences are imported where something is refused
+
+        refusing = Refusing(ordered, rows, sides, self.names, self.layouts, self.labels)
+        refusing.tell(self.findings, of_side, of_transition)
+        table, named = refusing.tables(refused, of_side, of_transition)
+        admitted = np.flatnonzero(rows.fresh & ~refused[sides.side])
+        return _Outcome(admitted, table, named, counts, bound)
 
     def _nothing(self) -> _Outcome:
         nowhere: Ints = np.empty(0, dtype=np.int64)

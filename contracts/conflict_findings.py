@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +13,9 @@ from contracts.digest import unpack
 from contracts.findings import Finding, Findings, KeyValue, shown
 from contracts.labels import Labels, text_labels
 from contracts.order import Keys
+from contracts.ordered import Ordered
 from contracts.schema import TRANSPORT
-from contracts.side_rejects import Origin, Rejects
+from contracts.side_rejects import Rejects
 
 CONFLICT = "conflict"
 SOURCE = "source"
@@ -23,32 +23,24 @@ NULL = "null"
 ADVICE = "an entry never changes, a correction is a new acquisition"
 
 
-@dataclass(frozen=True)
-class Conflicts:
-    """The conflicting rows of `table` and the entries of `existing` they are against, side by side."""
+def report_conflicts(findings: Findings, known: Known, ordered: Ordered, channels: Sequence[str]) -> None:
+    """Add every conflict of the rows with the entries; they are findings of the file: one refuses the call.
 
-    known: Known
-    ours: pa.Table
-    theirs: pa.Table
-
-
-def report_conflicts(
-    findings: Findings,
-    conflicts: Conflicts,
-    keys: Keys,
-    origin: Origin,
-    channels: Sequence[str],
-    rejects: Rejects,
-) -> None:
-    """Add every conflict; they are findings of the file, so one refuses the call."""
-    rows, columns = conflicts.known.conflicts, conflicts.known.differs
+    `channels` names the channels by their rank.
+    """
+    assert ordered.existing is not None, "a conflict is with an entry"
+    keys, origin = ordered.keys, ordered.origin
+    ours = ordered.table.take(ordered.of_call(known.conflicts))
+    theirs = ordered.existing.take(pa.array(keys.positions(known.against)))
+    rejects = Rejects(keys, origin, channels)
+    rows, columns = known.conflicts, known.differs
     for i, (row, column) in enumerate(zip(rows[: findings.limit].tolist(), columns, strict=False)):
         key = _key(keys, row, channels)
-        got = _texts(conflicts.ours.slice(i, 1), column)[0].as_py() or NULL
-        wanted = _texts(conflicts.theirs.slice(i, 1), column)[0].as_py() or NULL
+        got = _texts(ours.slice(i, 1), column)[0].as_py() or NULL
+        wanted = _texts(theirs.slice(i, 1), column)[0].as_py() or NULL
         where = "the ledger"
-        if SOURCE in conflicts.theirs.column_names:
-            where += f" ({shown(conflicts.theirs.column(SOURCE)[i].as_py())})"
+        if SOURCE in theirs.column_names:
+            where += f" ({shown(theirs.column(SOURCE)[i].as_py())})"
         cell = f"{key['endpoint']}, {key['channel']}, layout {key['layout']}, {shown(key['acquisition_id'])}"
         message = (
             f"entry {shown(key['trajectory_id'])}/step{int(keys.step[row]):02d} ({cell}, candidate "
@@ -73,8 +65,8 @@ def report_conflicts(
     which = np.array([CONTENT.index(column) for column in columns])
     for number in np.unique(which).tolist():
         here, column = np.flatnonzero(which == number), CONTENT[number]
-        got_all = text_labels([_texts(conflicts.ours.take(pa.array(here)), column)])
-        wanted_all = text_labels([_texts(conflicts.theirs.take(pa.array(here)), column)])
+        got_all = text_labels([_texts(ours.take(pa.array(here)), column)])
+        wanted_all = text_labels([_texts(theirs.take(pa.array(here)), column)])
         findings.reject(
             rejects.rows(rows[here], "file", CONFLICT, column=column, wanted=wanted_all, got=got_all)
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +14,7 @@ import pyarrow.compute as pc
 from contracts.content import bits
 from contracts.labels import ABSENT, Codes, Labels, Mask
 from contracts.order import Ints, Keys, column, keys, permuted_labels, ranks
+from contracts.raw_rows import THREADS
 from contracts.rows import OK
 from contracts.schema import REFUSED
 from contracts.side_rejects import Origin
@@ -29,6 +32,14 @@ class Ordered:
         self.existing = None if existing is None or not existing.num_rows else existing
         self.files = files
         self.keys: Keys = keys(self._inputs)
+        self._said_ahead: Future[Said] | None = None
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Prepares in a thread what every call comes to ask for, while the block asks for other things."""
+        with ThreadPoolExecutor(1) as beside:
+            self._said_ahead = beside.submit(self._said)
+            yield
 
     @property
     def _inputs(self) -> list[pa.Table]:
@@ -74,6 +85,9 @@ class Ordered:
     @cached_property
     def said(self) -> Said:
         """What the rows say of their transitions."""
+        return self._said() if self._said_ahead is None else self._said_ahead.result()
+
+    def _said(self) -> Said:
         success = [pc.fill_null(table.column("success").cast(pa.int8()), ABSENT) for table in self._inputs]
         codes: Codes = np.concatenate([each.to_numpy() for each in success]).astype(np.int32)
         values = pa.array([False, True]) if (codes != ABSENT).any() else pa.array([], pa.bool_())
@@ -124,8 +138,12 @@ class Ordered:
         if not len(at):
             return table.slice(0, 0)
         from_table = self.of_call(at)
-        columns = [self._fetch(name, at, table.column(name), from_table) for name in table.column_names]
-        return pa.table(columns, schema=table.schema)
+
+        def fetched(name: str) -> pa.ChunkedArray:
+            return self._fetch(name, at, table.column(name), from_table)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return pa.table(list(pool.map(fetched, table.column_names)), schema=table.schema)
 
     def _fetch(self, name: str, at: Ints, column: pa.ChunkedArray, from_table: pa.Array) -> pa.ChunkedArray:
         """One column of some rows; fetched from random places only where it must be."""

@@ -7,9 +7,11 @@ something was already found there, so no rule reports the hole a second time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,9 @@ from contracts.digest import CODES, WIDTH
 from contracts.labels import Codes, Labels, Mask, absent_codes, distinct, is_text, joined, split, text_labels
 from contracts.source_table import ALGORITHM, INCOMING, IncomingColumn, SourceTable
 
+Made = TypeVar("Made")
 Positions = NDArray[np.int64]
+THREADS = 2  # columns prepared at a time: more would wait for memory
 PACKED = pa.binary(WIDTH)
 RAW = 32  # bytes of a digest without its algorithm
 _INT64_MAX = 2**63 - 1
@@ -93,22 +97,30 @@ class RawRows:
         return np.concatenate([np.empty(0, np.int64), *numbers])
 
 
-def gather(files: Sequence[SourceTable], defaults: Mapping[str, str]) -> RawRows:
-    """The rows of `files` in order; `defaults` gives one value to a text column where a file has none."""
+def gather(
+    files: Sequence[SourceTable], channel: str | None = None, acquisition: str | None = None
+) -> RawRows:
+    """The rows of `files` in order; `channel` and `acquisition` stand in where a file has no such column."""
+    given = {"channel": channel, "acquisition_id": acquisition}
+    defaults = {name: value for name, value in given.items() if value is not None}
     starts = np.cumsum([0, *(file.table.num_rows for file in files)])
-    gathering = _Gathering(tuple(files), starts, dict(defaults))
+    gathering = _Gathering(tuple(files), starts, defaults)
     columns = {name: gathering.parts(column) for name, column in INCOMING.items()}
     names = {kind: [c.name for c in INCOMING.values() if c.type == kind] for kind in _WANTED}
     kinds = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+    with ThreadPoolExecutor(THREADS) as pool:
+
+        def each(kind: str, made: Callable[[list[pa.Array | int]], Made]) -> dict[str, Made]:
+            return dict(zip(names[kind], pool.map(made, [columns[n] for n in names[kind]]), strict=True))
+
+        digests, stand_ins = each("digest", _digest_column), each("stand-in", _stand_in)
+        text = each("text", text_labels)
     return RawRows(
         files=gathering.files,
         starts=starts,
-        text={name: text_labels(columns[name]) for name in names["text"]},
-        digests={name: _digest_column(columns[name]) for name in names["digest"]},
-        stand_ins={
-            name: distinct(joined([_packed_split(part) for part in columns[name]], PACKED))
-            for name in names["stand-in"]
-        },
+        text=text,
+        digests=digests,
+        stand_ins=stand_ins,
         numbers={
             name: pa.concat_arrays([_numbers(part, kinds[kind]) for part in columns[name]])
             for kind in kinds
@@ -226,6 +238,10 @@ def _packed_split(part: pa.Array | int) -> tuple[Codes, pa.Array]:
         return absent_codes(part), pa.array([], PACKED)
     filled: Codes = pc.fill_null(part.indices, -1).to_numpy(zero_copy_only=False)
     return filled, part.dictionary
+
+
+def _stand_in(parts: Sequence[pa.Array | int]) -> Labels:
+    return distinct(joined([_packed_split(part) for part in parts], PACKED))
 
 
 def _digest_column(parts: Sequence[pa.Array | int]) -> DigestColumn:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from binascii import unhexlify
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
@@ -10,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from contracts.digest import CODES, NAMES, WIDTH, unpack
+from contracts.findings import Findings
 from contracts.labels import ABSENT, Labels, Mask, distinct
-from contracts.pandera_config import failures
-from contracts.raw_rows import PACKED, RawRows, packed_array
+from contracts.pandera_config import Failure, failures
+from contracts.raw_rows import PACKED, THREADS, RawRows, packed_array
 from contracts.row_faults import RowFaults
 from contracts.row_models import DigestText
 from contracts.source_table import STAND_INS
@@ -21,15 +24,39 @@ _TEXT_WIDTH = 71  # both algorithm names have six letters
 _STAND_IN_OF = {name: text for text, name in STAND_INS.items()}
 
 
-def digest_labels(name: str, rows: RawRows, faults: RowFaults) -> tuple[Labels, Mask]:
-    """One digest column as packed labels, each once, and the rows where it could not be read.
+def packed_digests(rows: RawRows, findings: Findings) -> dict[str, tuple[Labels, Mask]]:
+    """Every digest column as packed labels, each once, and the rows where it could not be read.
 
-    A text that stands for the digest fills it; where both are given they must agree.
+    A text that stands for a digest fills it; where both are given they must agree.
     """
+    # What configures the rules is one for the process, so texts are judged one column after the other.
+    malformed = [_malformed(column.text) for column in rows.digests.values()]
+
+    def packed(name: str, wrong: Sequence[Failure]) -> tuple[tuple[Labels, Mask], Findings]:
+        found = Findings()
+        return _digest_labels(name, rows, RowFaults(rows, found), wrong), found
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        columns = list(pool.map(packed, rows.digests, malformed))
+    for _, found in columns:
+        findings.merge(found)
+    return {name: column for name, (column, _) in zip(rows.digests, columns, strict=True)}
+
+
+def _malformed(labels: Labels) -> tuple[Failure, ...]:
+    if not len(labels.values):
+        return ()
+    return failures(DigestText, pl.DataFrame({"value": pl.from_arrow(labels.values)}))
+
+
+def _digest_labels(
+    name: str, rows: RawRows, faults: RowFaults, malformed: Sequence[Failure]
+) -> tuple[Labels, Mask]:
     column = rows.digests[name]
     bad = rows.unread_in(name).copy()
     given = _overlaid(
-        _from_text(name, column.text, faults, bad), _from_binary(name, column.packed, faults, bad)
+        _from_text(name, column.text, malformed, faults, bad),
+        _from_binary(name, column.packed, faults, bad),
     )
     stand_in = _STAND_IN_OF.get(name)
     if stand_in is None or not len(rows.stand_ins[stand_in].values):
@@ -37,10 +64,12 @@ def digest_labels(name: str, rows: RawRows, faults: RowFaults) -> tuple[Labels, 
     return _with_stand_in(name, given, rows.stand_ins[stand_in], faults), bad
 
 
-def _from_text(name: str, labels: Labels, faults: RowFaults, bad: Mask) -> Labels:
+def _from_text(
+    name: str, labels: Labels, malformed: Sequence[Failure], faults: RowFaults, bad: Mask
+) -> Labels:
     """Text digests packed, malformed ones reported and absent."""
     wrong = np.zeros(len(labels.values), np.bool_)
-    for failure in failures(DigestText, pl.DataFrame({"value": pl.from_arrow(labels.values)})):
+    for failure in malformed:
         wrong[failure.rows] = True
         faults.labels(failure.check, name, labels, failure.rows)
     if not wrong.any():

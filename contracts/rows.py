@@ -7,6 +7,7 @@ A fault in any row refuses the call, so the table is empty unless there are no f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,8 +24,8 @@ from contracts.findings import Findings, shown
 from contracts.labels import Labels, Mask, distinct, in_order
 from contracts.look_alikes import twins
 from contracts.pandera_config import failures
-from contracts.raw_rows import PACKED, Positions, RawRows, gather
-from contracts.row_digests import digest_labels
+from contracts.raw_rows import PACKED, THREADS, Positions, RawRows, gather
+from contracts.row_digests import packed_digests
 from contracts.row_faults import RULES, RowFaults
 from contracts.row_models import REQUIRED_TEXT, STATUSES, Endpoint, Label, ScoreRow, Status, ViewSource
 from contracts.schema import TRANSPORT, TYPES
@@ -113,8 +114,11 @@ def canonicalise(
     elsewhere: Elsewhere = NOTHING_ELSE,
 ) -> RowResult:
     """Judge every row of the files of one call. A default stands for a column a file does not have."""
-    defaults = {"channel": default_channel, "acquisition_id": default_acquisition}
-    rows = gather(files, {name: value for name, value in defaults.items() if value is not None})
+    return canonical_rows(gather(files, default_channel, default_acquisition), book, elsewhere)
+
+
+def canonical_rows(rows: RawRows, book: ChannelBook, elsewhere: Elsewhere = NOTHING_ELSE) -> RowResult:
+    """`canonicalise` of rows that are gathered already."""
     return _Judgement(rows, book, elsewhere).result()
 
 
@@ -214,7 +218,7 @@ class _Judgement:
     @cached_property
     def digests(self) -> Mapping[str, tuple[Labels, Mask]]:
         """Every digest column packed, with the rows where it could not be read."""
-        return {name: digest_labels(name, self.rows, self.faults) for name in self.rows.digests}
+        return packed_digests(self.rows, self.findings)
 
     @cached_property
     def scored(self) -> Mask:
@@ -310,9 +314,13 @@ class _Judgement:
             "status": _filled(rows.text["status"], OK),
             "channel": self._fingerprints(),
         }
+        digests = {name: labels for name, (labels, _) in self.digests.items()}
+        with ThreadPoolExecutor(THREADS) as pool:  # numpy and Arrow let go of the interpreter
+            coded = pool.map(_coded, text.values(), [True] * len(text))
+            plain = pool.map(_coded, digests.values(), [False] * len(digests))
         columns: dict[str, pa.Array] = {
-            **{name: in_order(labels).array for name, labels in text.items()},
-            **{name: labels.array for name, (labels, _) in self.digests.items()},
+            **dict(zip(text, coded, strict=True)),
+            **dict(zip(digests, plain, strict=True)),
             **{name: array.cast(IN_FLIGHT.field(name).type) for name, array in rows.numbers.items()},
             "source_file": pa.array(
                 np.repeat(np.arange(len(rows.files), dtype=np.int32), np.diff(rows.starts))
@@ -326,6 +334,10 @@ class _Judgement:
         packed = [pack(channel.fingerprint) for channel in self.channels if channel is not None]
         assert len(packed) == len(self.channels), "a table is made of registered channels only"
         return distinct(Labels(self.rows.text["channel"].codes, pa.array(packed, PACKED)))
+
+
+def _coded(labels: Labels, sort: bool) -> pa.DictionaryArray:
+    return (in_order(labels) if sort else labels).array
 
 
 def _filled(labels: Labels, default: str) -> Labels:

@@ -49,8 +49,8 @@ class Collected:
         )
         if {kind_of(item, None) for item in staged} != {"transport"}:
             return  # predictions digest their requests in the rows themselves; the files are what is signed
-        defaults = {"acquisition_id": acquisition} if only else {}
-        rows = gather([read_source(item, "transport") for item in staged], defaults)
+        files = [read_source(item, "transport") for item in staged]
+        rows = gather(files, acquisition=acquisition if only else None)
         mine = _of_acquisition(rows, acquisition)
         self.rows = int(mine.sum())
         if not self.rows:

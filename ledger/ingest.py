@@ -5,41 +5,41 @@
 3. One transaction appends the events and the new signed head. Where another writer was faster, the call is
    judged again inside that transaction, with the other's entries in view.
 
-The rules and the database take as long to import as a million rows to decode, which needs no interpreter:
-for large files they are loaded beside it.
+The rules and the database take as long to import as a million rows to decode, which hardly needs the
+interpreter: files are decoded in a thread, and everything else is imported meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
-from contracts.channel import ChannelBook
 from contracts.errors import ContractError, UsageError
+from contracts.raw_rows import RawRows, gather
 from ledger import lock
-from ledger.event_types import AttestationEvent, Event, RefusalEvent, SegmentEvent
-from ledger.home import Home
-from ledger.index import Index
-from ledger.ingest_extras import Bringing, Extras
-from ledger.object_names import refusal_index_name, refusal_rows_name
-from ledger.receipt import AttestationReceipt, Receipt, RefusalReceipt, SegmentReceipt
 from ledger.source_batches import rows_at_most
 from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage
 
 if TYPE_CHECKING:
+    from contracts.channel import ChannelBook
     from contracts.jev_source import LabelReader
+    from ledger.event_types import Event
+    from ledger.home import Home
+    from ledger.ingest_extras import Brought, Extras
     from ledger.keys import SigningKey
     from ledger.log import Commit, Transaction
+    from ledger.receipt import Receipt, RefusalReceipt
 
 LARGE = 8 << 20  # bytes of input that take long enough to decode to be worth a thread
 DIVIDED_ROWS = 1_500_000  # more rows than this are not held in memory at once
 Progress = Callable[[str, int, int], None]  # phase, done, total
-Prepared = tuple[int, tuple[Event, ...], Receipt]
+Prepared = tuple[int, "tuple[Event, ...]", "Receipt"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,12 @@ class Options:
     labels: LabelReader | None = None
 
 
-class Call(Bringing, Protocol):
+class Call(Protocol):
     """The rows of one call, read and judged one by one."""
+
+    def brought(self, acquisition: str) -> Brought:
+        """The files that hold rows of an acquisition, and the roots over its requests and responses."""
+        ...
 
     def prepare(self, key: SigningKey | None) -> Prepared:
         """Judges the rows against the ledger as it is now and stores what they make.
@@ -73,9 +77,6 @@ def quiet(_phase: str, _done: int, _total: int) -> None:
     """Tells nobody how far it is."""
 
 
-NOTHING_BESIDE = Extras()
-
-
 def ingest(
     home: Home,
     paths: Sequence[str | Path],
@@ -87,7 +88,7 @@ def ingest(
     strict: bool = False,
     dry_run: bool = False,
     labels: LabelReader | None = None,
-    extras: Extras = NOTHING_BESIDE,
+    extras: Extras | None = None,
     wait: float = lock.WAIT,
     progress: Progress = quiet,
 ) -> Receipt:
@@ -98,12 +99,10 @@ def ingest(
     A dry run needs no `key` and ends the same way as the real one. `wait` is how many seconds another writer
     may take. `extras` come beside the files. `progress` hears the phases read (files), write (rows) and log.
     """
-    with Index.open(home) as index:
-        book = index.channels()
     staged = [stage(path, None if dry_run else home.objects.staging()) for path in paths]
     _require_once(staged)
     read = _KINDS[_one_kind(staged, kind)]
-    call = read(home, staged, book, Options(channel, acquisition, strict, dry_run, labels), progress)
+    call = read(home, staged, Options(channel, acquisition, strict, dry_run, labels), progress)
     del staged
     if extras:
         extras.check(home, call, None if key is None else key.public)
@@ -117,7 +116,8 @@ def ingest(
         nonlocal events, receipt
         if _overtaken(transaction, size):
             _, events, receipt = call.prepare(key)
-        events = extras.events(home, events, transaction.index)
+        if extras:
+            events = extras.events(home, events, transaction.index)
         return events
 
     progress("log", 0, 1)
@@ -126,55 +126,54 @@ def ingest(
     return _placed(receipt, events, commit)
 
 
-def _scores(
-    home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
-) -> Call:
+def _scores(home: Home, staged: Sequence[Staged], options: Options, progress: Progress) -> Call:
     large = sum(item.data.size for item in staged) >= LARGE
-    rules = Thread(target=_load_rules, args=(large and not options.dry_run,))
-    if large:
-        rules.start()
     divided = sum(rows_at_most(item) for item in staged) > DIVIDED_ROWS
-    files = []
-    for number, item in enumerate(() if divided else staged):
-        progress("read", number, len(staged))
-        files.append(read_source(item, "transport"))
-    if large:
-        rules.join()  # what configures the rules is one for the process, so nothing is judged beside it
-    from ledger import score_rows
-    from ledger.ingest_scores import ScoresCall
+    with ThreadPoolExecutor(1) as beside:
+        reading = None if divided else beside.submit(_gathered, staged, options, progress)
+        book = _book(home)
+        from ledger import score_rows
+        from ledger.ingest_scores import ScoresCall, warm
 
-    reader = score_rows.Reader(book, options.channel, options.acquisition)
-    if divided:
-        directory = None if options.dry_run else home.objects.staging()
-        rows = score_rows.divided(staged, reader, directory, progress)
-    else:
-        progress("read", len(staged), len(staged))
-        rows = score_rows.whole(files, reader)
+        if large:
+            warm()
+            if not options.dry_run:
+                Thread(target=import_module, args=("ledger.log",)).start()  # waited for at exit
+        if reading is None:
+            reader = score_rows.Reader(book, options.channel, options.acquisition)
+            directory = None if options.dry_run else home.objects.staging()
+            rows = score_rows.divided(staged, reader, directory, progress)
+        else:
+            rows = score_rows.whole(reading.result(), book)
     return ScoresCall(home, rows, book, options, progress)
 
 
-def _predictions(
-    home: Home, staged: Sequence[Staged], book: ChannelBook, options: Options, progress: Progress
-) -> Call:
+def _gathered(staged: Sequence[Staged], options: Options, progress: Progress) -> RawRows:
+    files = []
+    for number, item in enumerate(staged):
+        progress("read", number, len(staged))
+        files.append(read_source(item, "transport"))
+    progress("read", len(staged), len(staged))
+    return gather(files, options.channel, options.acquisition)
+
+
+def _predictions(home: Home, staged: Sequence[Staged], options: Options, progress: Progress) -> Call:
     from ledger.ingest_jev import predictions_call
 
-    return predictions_call(home, staged, book, options, progress)
+    return predictions_call(home, staged, _book(home), options, progress)
 
 
-_KINDS: Mapping[str, Callable[[Home, Sequence[Staged], ChannelBook, Options, Progress], Call]] = {
+def _book(home: Home) -> ChannelBook:
+    from ledger.index import Index
+
+    with Index.open(home) as index:
+        return index.channels()
+
+
+_KINDS: Mapping[str, Callable[[Home, Sequence[Staged], Options, Progress], Call]] = {
     "transport": _scores,
     "jev": _predictions,
 }
-
-
-def _load_rules(record: bool) -> None:
-    """Imports what judges, makes it ready, and leaves the import of what records to go on meanwhile.
-
-    The threads are waited for at exit: a library that is cut off while it loads may take the process down.
-    """
-    import_module("ledger.ingest_scores").warm()
-    if record:
-        Thread(target=import_module, args=("ledger.log",)).start()
 
 
 def _require_once(staged: Sequence[Staged]) -> None:
@@ -205,12 +204,18 @@ def _one_kind(staged: Sequence[Staged], kind: str | None) -> str:
 
 def _overtaken(transaction: Transaction, size: int) -> bool:
     """Whether another writer added entries or refusals since the call was judged."""
+    from ledger.event_types import RefusalEvent, SegmentEvent
+
     kinds = {SegmentEvent.type, RefusalEvent.type}
     return any(row.type in kinds for row in transaction.index.events(size, transaction.size))
 
 
 def _placed(receipt: Receipt, events: Sequence[Event], commit: Commit) -> Receipt:
     """The receipt with the places of its events in the log."""
+    from ledger.event_types import AttestationEvent, RefusalEvent, SegmentEvent
+    from ledger.object_names import refusal_index_name, refusal_rows_name
+    from ledger.receipt import AttestationReceipt, RefusalReceipt, SegmentReceipt
+
     written: list[SegmentReceipt] = []
     refusal: RefusalReceipt | None = None
     attested: list[AttestationReceipt] = []

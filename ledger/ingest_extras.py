@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from contracts.digest import sha256_digest
 from contracts.errors import ContractError, UsageError
@@ -17,6 +17,9 @@ from ledger.index import Index
 from ledger.keys import PublicKey
 from ledger.object_names import attestation_name, signature_name
 
+if TYPE_CHECKING:
+    from ledger.ingest import Call
+
 
 @dataclass(frozen=True)
 class Brought:
@@ -25,14 +28,6 @@ class Brought:
     files: frozenset[str]
     requests: DigestRoot | None
     responses: DigestRoot | None
-
-
-class Bringing(Protocol):
-    """A call whose rows can be asked for one acquisition."""
-
-    def brought(self, acquisition: str) -> Brought:
-        """The files that hold rows of an acquisition, and the roots over its requests and responses."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,7 @@ class Extras:
     def __bool__(self) -> bool:
         return bool(self.attested) or self.supersedes is not None
 
-    def check(self, home: Home, call: Bringing, key: PublicKey | None) -> None:
+    def check(self, home: Home, call: Call, key: PublicKey | None) -> None:
         """Returns when every attestation is by trusted collectors and speaks about the rows of the call.
 
         UnknownKeyError or SignatureError for a signature, ContractError for a statement about other rows,
@@ -97,7 +92,7 @@ def stored(home: Home, received: Received) -> AttestationEvent:
     return AttestationEvent(received.said.kind, received.said.subject, digest, signature=bundle)
 
 
-def _match(received: Received, call: Bringing) -> None:
+def _match(received: Received, call: Call) -> None:
     said = received.said
     if said.kind != attestations.ACQUISITION:
         raise ContractError(

@@ -75,7 +75,7 @@ class PredictionsCall:
         return head.row.size, tuple(made), receipt
 
     def brought(self, acquisition: str) -> Brought:
-        """See `ledger.ingest_extras.Bringing`; of predictions the files alone are compared."""
+        """See `ledger.ingest.Call`; of predictions the files alone are compared."""
         named = self.predictions.text["acquisition_id"]
         wanted = np.array([value == acquisition for value in named.values.to_pylist()], bool)
         used = np.unique(self.predictions.file[named.rows_of(wanted)]).tolist()

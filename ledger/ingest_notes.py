@@ -16,7 +16,7 @@ from contracts.channel import Channel, ChannelBook
 from contracts.digest import unpack
 from contracts.findings import shown
 from contracts.labels import Labels
-from contracts.order import ranks
+from contracts.order import dense, labelled, pack, ranks
 from contracts.schema import TRANSPORT
 from ledger.event_types import ACQUISITION, CHANNEL
 from ledger.index_rows import RevocationRow, SegmentRow
@@ -159,10 +159,11 @@ def brought(admitted: pa.Table) -> Brought:
     """The acquisitions that new entries have of each channel."""
     if not admitted.num_rows:
         return {}
-    channels, names = ranks(admitted.column("channel")), ranks(admitted.column("acquisition_id"))
+    channels, names = labelled(admitted.column("channel")), labelled(admitted.column("acquisition_id"))
     width = len(names.values)
+    packed, limit = pack([(channels.codes, len(channels.values)), (names.codes, width)])
     found: dict[str, set[str]] = {}
-    for code in np.unique(channels.codes.astype(np.int64) * width + names.codes).tolist():
+    for code in dense(packed, limit)[1].tolist():
         fingerprint = unpack(channels.values[code // width].as_py())
         found.setdefault(fingerprint, set()).add(names.values[code % width].as_py())
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,14 +22,12 @@ from contracts.findings import Findings
 from contracts.rows import canonicalise
 from contracts.schema import TRANSPORT
 from contracts.transitions import settled
-from ledger import attested_rows, heads, ingest_notes, ingest_store
+from ledger import heads, ingest_notes, ingest_store
 from ledger.event_types import AcquisitionEvent, Event
-from ledger.existing import candidate_sets, concerned, entries_of
 from ledger.home import Home
 from ledger.index import Index
 from ledger.index_rows import HeadRow, SegmentRow
 from ledger.ingest import Options, Prepared, Progress
-from ledger.ingest_extras import Brought
 from ledger.ingest_notes import Forecast
 from ledger.ingest_store import segment_event, store_refusal
 from ledger.keys import SigningKey
@@ -37,6 +36,9 @@ from ledger.receipt import Receipt, RefusedCallError, SegmentReceipt
 from ledger.refused_before import new_refusals
 from ledger.score_rows import ScoreRows
 from ledger.segment_writer import SegmentWriter
+
+if TYPE_CHECKING:
+    from ledger.ingest_extras import Brought
 
 CONFLICT = "conflict"
 
@@ -96,7 +98,10 @@ class ScoresCall:
             return self._prepare(index, head.row, held)
 
     def brought(self, acquisition: str) -> Brought:
-        """See `ledger.ingest_extras.Bringing`."""
+        """See `ledger.ingest.Call`."""
+        from ledger import attested_rows
+        from ledger.ingest_extras import Brought
+
         files: set[str] = set()
         digests: dict[str, set[bytes]] = {"request_hash": set(), "response_hash": set()}
         for table in self.rows.parts():
@@ -169,8 +174,11 @@ class ScoresCall:
         segments = reading.index.segments(kind=TRANSPORT.kind) if self.rows.result.rows else ()
         for segment in segments:
             reading.confirm(segment.event)
-        wanted = self.rows.candidate_digests() if segments else None
-        sets = candidate_sets(reading.objects, segments, wanted) if wanted is not None else {}
+        if not segments:
+            return _Held(reading, (), {})
+        from ledger.existing import candidate_sets
+
+        sets = candidate_sets(reading.objects, segments, self.rows.candidate_digests())
         return _Held(reading, segments, sets)
 
     def _admission(self, table: pa.Table, held: _Held) -> tuple[Admission, pa.Table | None]:
@@ -183,6 +191,8 @@ class ScoresCall:
 
         if not (held.segments and table.num_rows):
             return judged(None), None
+        from ledger.existing import concerned, entries_of
+
         trajectories, objects = concerned(table), held.reading.objects
         existing = entries_of(objects, held.segments, trajectories)
         admission = judged(existing)

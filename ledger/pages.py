@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -45,22 +46,16 @@ ENCODED: dict[str, np.dtype[np.generic]] = {
 class _Fixed:
     """Values of one width: a row's bytes are `data[row * width : (row + 1) * width]`."""
 
-    data: memoryview
+    data: np.ndarray
     width: int
-
-    def part(self, start: int, stop: int) -> memoryview:
-        return self.data[start * self.width : stop * self.width]
 
 
 @dataclass(frozen=True)
 class _Joined:
-    """Text bytes of consecutive rows: row `i` ends where row `i + 1` begins."""
+    """Text bytes of consecutive rows: those of page `i` are `data[offsets[i] : offsets[i + 1]]`."""
 
     data: memoryview
     offsets: Sequence[int]
-
-    def part(self, start: int, stop: int) -> memoryview:
-        return self.data[self.offsets[start // PAGE_ROWS] : self.offsets[-(-stop // PAGE_ROWS)]]
 
 
 def page_count(rows: int) -> int:
@@ -72,7 +67,7 @@ def page_bytes(table: pa.Table, page: int, schema: SegmentSchema) -> bytes:
     """The bytes of one page of a table in segment order."""
     if not 0 <= page < page_count(table.num_rows):
         raise IndexError(page)
-    return next(_pages(table.slice(page * PAGE_ROWS, PAGE_ROWS), schema))
+    return b"".join(next(_pages(table.slice(page * PAGE_ROWS, PAGE_ROWS), schema)))
 
 
 def page_leaves(table: pa.Table, schema: SegmentSchema) -> list[bytes]:
@@ -97,17 +92,41 @@ def _leaves(block: pa.Table, schema: SegmentSchema) -> list[bytes]:
     leaves = []
     for page in _pages(block, schema):
         leaf = hashlib.sha256(LEAF_PREFIX)
-        leaf.update(page)
+        for part in page:
+            leaf.update(part)
         leaves.append(leaf.digest())
     return leaves
 
 
-def _pages(block: pa.Table, schema: SegmentSchema) -> Iterator[bytes]:
-    rows = block.num_rows
+def _pages(block: pa.Table, schema: SegmentSchema) -> Iterator[list[memoryview]]:
+    """The bytes of each page, in as few parts as the columns allow."""
     parts = [part for column in schema.columns for part in _encode(block.column(column.name), column)]
-    for start in range(0, rows, PAGE_ROWS):
-        stop = min(start + PAGE_ROWS, rows)
-        yield b"".join([part.part(start, stop) for part in parts])
+    cut = block.num_rows - block.num_rows % PAGE_ROWS
+    for start, stop in ((0, cut), (cut, block.num_rows)):
+        if start < stop:
+            yield from _cut(parts, start, stop)
+
+
+def _cut(parts: Sequence[_Fixed | _Joined], start: int, stop: int) -> Iterator[list[memoryview]]:
+    """The pages of some rows: whole pages, or less than one; `start` is where a page begins."""
+    first, pages = start // PAGE_ROWS, page_count(stop - start)
+    found: list[Sequence[memoryview]] = []
+    beside: list[np.ndarray] = []
+
+    def together() -> None:
+        if beside:
+            found.append([row.data for row in np.concatenate(beside, axis=1)])
+            beside.clear()
+
+    for part in parts:
+        if isinstance(part, _Fixed):
+            beside.append(part.data[start * part.width : stop * part.width].reshape(pages, -1))
+            continue
+        together()
+        ends = part.offsets[first : first + pages + 1]
+        found.append([part.data[low:high] for low, high in pairwise(ends)])
+    together()
+    yield from map(list, zip(*found, strict=True))
 
 
 def _encode(values: pa.ChunkedArray, column: Column) -> Iterator[_Fixed | _Joined]:
@@ -116,7 +135,7 @@ def _encode(values: pa.ChunkedArray, column: Column) -> Iterator[_Fixed | _Joine
     if array.null_count and not column.nullable:
         raise ContractError("an absent value where none may be", code="null", where=f"column {column.name}")
     if array.null_count == rows:
-        zeros = memoryview(bytes(rows * width))
+        zeros = np.zeros(rows * width, np.uint8)
         yield _Fixed(zeros[:rows], 1)
         yield _Fixed(zeros, width)
         return
@@ -126,7 +145,7 @@ def _encode(values: pa.ChunkedArray, column: Column) -> Iterator[_Fixed | _Joine
     if column.type == "text":
         yield from _encode_text(array, absent, column)
     elif column.type == "digest":
-        yield _Fixed(_digest_bytes(array, absent).data, width)
+        yield _Fixed(_digest_bytes(array, absent), width)
     else:
         array = plain(array, column)
         if absent is not None:
@@ -231,5 +250,5 @@ def _one(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     return values
 
 
-def _bytes(array: np.ndarray) -> memoryview:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ import pyarrow as pa
 from contracts.labels import Labels
 from ledger.coded import AnyCodes, Codes, coded, numbers, pair
 from ledger.donors import NO_DONORS, DonorViews, Receivers, wrong_donor
-from ledger.scope import NOTHING_SAID, Level, Scope, Standing
+from ledger.scope import DONOR, NOTHING_SAID, Level, Scope, Standing
 
 SEGMENT_INTACT = "segment-intact"
 CHANNEL_KNOWN = "channel-known"
@@ -132,15 +133,15 @@ def apply_rules(entries: pa.Table, facts: ScopeFacts) -> Judgement:
     columns = _columns(entries, facts)
     rule = np.full(entries.num_rows, MEETS_ALL, np.int8)
     for code, broken in _broken(columns, facts):
-        rule[broken & (rule == MEETS_ALL)] = CODE[code]
-    bound = np.where(columns.attested, Level.ATTESTED.rank, Level.BOUND.rank)
-    level = np.where(columns.declared, Level.DECLARED.rank, bound).astype(np.int8)
+        if broken.any():
+            rule[broken & (rule == MEETS_ALL)] = CODE[code]
+    level = np.full(entries.num_rows, Level.BOUND.rank, np.int8)
+    level[columns.attested] = Level.ATTESTED.rank
+    level[columns.declared] = Level.DECLARED.rank
     level[rule != MEETS_ALL] = NO_LEVEL
     rule[(rule == MEETS_ALL) & (level < facts.scope.require.rank)] = CODE[LEVEL]
-    absent = {
-        column: int(np.count_nonzero(columns.absent(column) & (level != NO_LEVEL)))
-        for column in REQUIRED_DIGESTS
-    }
+    levelled = level != NO_LEVEL
+    absent = {column: int(np.count_nonzero(mask & levelled)) for column, mask in columns.absent.items()}
     return Judgement(rule, level, columns.transition, absent)
 
 
@@ -167,22 +168,28 @@ class _Columns:
     viewed: Mask
     attested: Mask
 
-    @property
+    @cached_property
     def live(self) -> Mask:
         """What was not revoked."""
         return ~(self.revoked | self.void)
 
-    def absent(self, column: str) -> Mask:
-        """Where a required digest is not there."""
-        absent = ~self.digests[column].present
-        return absent & self.viewed if column == "view_hash" else absent
+    @cached_property
+    def present(self) -> Mapping[str, Mask]:
+        """Where each required digest is there."""
+        return {column: labels.present for column, labels in self.digests.items()}
+
+    @cached_property
+    def absent(self) -> Mapping[str, Mask]:
+        """Where each required digest is not there; a view's is required where the channel shows one."""
+        absent = {column: ~present for column, present in self.present.items()}
+        return {**absent, "view_hash": absent["view_hash"] & self.viewed}
 
     @property
     def declared(self) -> Mask:
         """Where any required digest is not there."""
         declared = np.zeros(len(self.step), bool)
-        for column in REQUIRED_DIGESTS:
-            declared |= self.absent(column)
+        for absent in self.absent.values():
+            declared |= absent
         return declared
 
 
@@ -197,21 +204,22 @@ def _columns(entries: pa.Table, facts: ScopeFacts) -> _Columns:
     revoked = np.array([value in standing.revoked for value in ids], bool)
     void = np.array([fp in standing.revoked_channels for fp in fingerprints], bool)
     attested = np.array([[(fp, value) in standing.attested for value in ids] for fp in fingerprints], bool)
+    nowhere = np.zeros(entries.num_rows, bool)
     before = np.array([value == "before" for value in endpoint.values.to_pylist()], bool)
     return _Columns(
         transition=transitions(trajectory.codes, step),
         step=step,
-        endpoint=np.where(before[endpoint.codes], 0, 1),
+        endpoint=np.where(before, 0, 1)[endpoint.codes],
         channel=np.array([fingerprints.index(fp) for fp in fingerprints], np.int64)[arm],
         layout=numbers(entries["layout"]),
         acquisition=acquisition.codes,
         trajectory=trajectory,
         view_source=coded(entries["view_source"]),
         digests={column: coded(entries[column]) for column in REQUIRED_DIGESTS},
-        revoked=revoked[acquisition.codes],
-        void=void[arm],
+        revoked=revoked[acquisition.codes] if revoked.any() else nowhere,
+        void=void[arm] if void.any() else nowhere,
         viewed=np.array([a.channel.needs_view for a in arms], bool)[arm],
-        attested=attested.reshape(len(arms), len(ids))[arm, acquisition.codes],
+        attested=attested.reshape(len(arms), len(ids))[arm, acquisition.codes] if attested.any() else nowhere,
     )
 
 
@@ -224,30 +232,31 @@ def transitions(trajectory: AnyCodes, step: Codes) -> Codes:
 
 def _broken(columns: _Columns, facts: ScopeFacts) -> Iterator[tuple[str, Mask]]:
     """Each rule judged here, with the entries that break it."""
-    live, digests = columns.live, columns.digests
+    live, digests, present = columns.live, columns.digests, columns.present
     state, view, request = digests["state_hash"], digests["view_hash"], digests["request_hash"]
     viewed = columns.viewed & live
     corner = columns.transition * 2 + columns.endpoint
     source = columns.view_source.codes
-    asked = live & request.present
+    asked = live & present["request_hash"]
 
     yield REVOKED, columns.revoked
     yield CHANNEL_REVOKED, columns.void
-    yield STATE, _split(corner, state.codes, live & state.present) & live
-    candidates = digests["candidates_hash"]
-    yield CANDIDATES, _split(columns.transition, candidates.codes, live & candidates.present) & live
+    yield STATE, _split(corner, state.codes, live & present["state_hash"]) & live
+    candidates = digests["candidates_hash"].codes
+    yield CANDIDATES, _split(columns.transition, candidates, live & present["candidates_hash"]) & live
 
     # A frozen view is one view shown at both endpoints; any other belongs to its endpoint.
     frozen = np.array([value in FROZEN_VIEWS for value in columns.view_source.values.to_pylist()], bool)
     place = pair(pair(np.where(frozen[source], columns.transition * 2, corner), source), columns.channel)
-    constant = ~_split(place, view.codes, viewed & view.present)
-    yield VIEW, viewed & (~constant | _wrong_donor(columns, facts.donors, viewed & view.present))
+    seen = viewed & present["view_hash"]
+    several = _split(place, view.codes, seen)
+    yield VIEW, viewed & (several | _wrong_donor(columns, facts.donors, seen))
 
     # The same bytes asked about another state or under another view cannot have carried it.
     asking = (columns.transition, columns.channel)
-    unbound = _shared(request.codes, state.codes, asking, asked, asked & state.present)
+    unbound = _shared(request.codes, state.codes, asking, asked, asked & present["state_hash"])
     shown = asked & viewed
-    yield REQUEST, unbound | _shared(request.codes, view.codes, asking, shown, shown & view.present)
+    yield REQUEST, unbound | _shared(request.codes, view.codes, asking, shown, shown & seen)
 
     orbit = (corner, source, columns.channel, columns.acquisition)
     yield ROTATED, _shared(request.codes, columns.layout, orbit, asked, asked)
@@ -285,12 +294,15 @@ def _split(group: AnyCodes, value: AnyCodes, among: Mask) -> Mask:
 
 
 def _wrong_donor(columns: _Columns, donors: DonorViews, among: Mask) -> Mask:
-    at = np.flatnonzero(among)
+    wrong = np.zeros(len(among), bool)
+    named = [DONOR.fullmatch(value) is not None for value in columns.view_source.values.to_pylist()]
+    at = np.flatnonzero(among & np.array(named, bool)[columns.view_source.codes]) if any(named) else ()
+    if not len(at):
+        return wrong
 
     def part(column: Labels) -> Labels:
         return Labels(column.codes[at], column.values)
 
-    wrong = np.zeros(len(among), bool)
     rows = Receivers(
         trajectory=part(columns.trajectory),
         step=columns.step[at],

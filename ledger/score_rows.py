@@ -17,7 +17,8 @@ import pyarrow as pa
 from contracts.channel import ChannelBook
 from contracts.findings import Findings
 from contracts.look_alikes import twins
-from contracts.rows import IN_FLIGHT, NOTHING_ELSE, Elsewhere, RowResult, canonicalise
+from contracts.raw_rows import RawRows, gather
+from contracts.rows import IN_FLIGHT, NOTHING_ELSE, Elsewhere, RowResult, canonical_rows
 from contracts.source_table import SourceTable
 from ledger.event_types import Source
 from ledger.scope import DONOR
@@ -69,19 +70,13 @@ class Reader:
 
     def judge(self, files: Sequence[SourceTable], elsewhere: Elsewhere = NOTHING_ELSE) -> RowResult:
         """The row level over some tables."""
-        return canonicalise(
-            files,
-            self.book,
-            default_channel=self.channel,
-            default_acquisition=self.acquisition,
-            elsewhere=elsewhere,
-        )
+        return canonical_rows(gather(files, self.channel, self.acquisition), self.book, elsewhere)
 
 
-def whole(files: Sequence[SourceTable], reader: Reader) -> ScoreRows:
-    """The rows of decoded files as one part."""
-    sources = tuple(Source(Path(file.name).name, file.digest, file.table.num_rows) for file in files)
-    return ScoreRows(reader.judge(files), sources)
+def whole(rows: RawRows, book: ChannelBook) -> ScoreRows:
+    """The gathered rows of decoded files as one part."""
+    sources = tuple(Source(Path(file.name).name, file.digest, file.table.num_rows) for file in rows.files)
+    return ScoreRows(canonical_rows(rows, book), sources)
 
 
 def divided(
@@ -95,7 +90,8 @@ def divided(
     pass_ = _Pass(reader, files, Spill(ranges, directory), progress)
     pass_.run()
     if pass_.donors:
-        return whole([read_source(each) for each in staged], reader)
+        rows = gather([read_source(each) for each in staged], reader.channel, reader.acquisition)
+        return whole(rows, reader.book)
     if elsewhere := pass_.elsewhere():
         pass_ = _Pass(reader, files, None, progress)
         pass_.run(elsewhere)

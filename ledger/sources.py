@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,6 +30,7 @@ from ledger.source_json import json_names, read_json_lines
 from ledger.source_values import Decoded, arriving, refuse_repeated
 from ledger.staging import Staged, stage
 
+THREADS = 2  # columns checked at a time: more would wait for memory
 Read = TypeVar("Read")
 # What damaged files make the decoders raise, besides their own errors.
 _DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError)
@@ -151,13 +154,14 @@ def assembled(
     known = known_columns(schema)
     chunks: dict[str, list[pa.Array]] = {name: [] for name in known}
     row = first_row
-    for batch in batches:
-        for name in known:
-            require_valid(batch.column(name), name, row, where)
-        arrived = arriving({name: batch.column(name) for name in known})
-        for name, array in arrived.items():
-            chunks[name].append(array)
-        row += batch.num_rows
+    with ThreadPoolExecutor(THREADS) as pool:
+        for batch in batches:
+            columns = {name: batch.column(name) for name in known}
+            list(pool.map(require_valid, columns.values(), columns, repeat(row), repeat(where)))
+            arrived = arriving(columns)
+            for name, array in arrived.items():
+                chunks[name].append(array)
+            row += batch.num_rows
     if row == first_row:
         return Decoded(pa.table({}), tuple(schema.names))
     fields = [schema.field(name).with_type(chunks[name][0].type) for name in known]

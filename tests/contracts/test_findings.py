@@ -21,8 +21,9 @@ from pandera.api.polars.types import PolarsData
 from pandera.config import ValidationDepth, config_context
 
 from contracts.findings import Finding, Findings, rejects_schema, shown
+from contracts.junit import to_junit
 from contracts.pandera_config import failures
-from contracts.reporting import to_json, to_junit, to_lines
+from contracts.reporting import to_json, to_lines
 from contracts.schema import TRANSPORT
 
 
