@@ -26,7 +26,7 @@ from ledger import heads, ingest_notes, ingest_store
 from ledger.event_types import AcquisitionEvent, Event
 from ledger.home import Home
 from ledger.index import Index
-from ledger.index_rows import HeadRow, SegmentRow
+from ledger.index_rows import SegmentRow
 from ledger.ingest import Options, Prepared, Progress
 from ledger.ingest_notes import Forecast
 from ledger.ingest_store import segment_event, store_refusal
@@ -95,7 +95,7 @@ class ScoresCall:
         with Index.open(self.home) as index:
             head = heads.check(self.home, index, key=key.public if key else None, trust_first=key is None)
             held = self._held(Reading(self.home, index, self.home.objects, head))
-            return self._prepare(index, head.row, held)
+            return self._prepare(held)
 
     def brought(self, acquisition: str) -> Brought:
         """See `ledger.ingest.Call`."""
@@ -111,22 +111,20 @@ class ScoresCall:
                 found.update(value for value in mine[name].unique().to_pylist() if value is not None)
         return Brought(frozenset(files), *(attested_rows.root(found) for found in digests.values()))
 
-    def _prepare(self, index: Index, head: HeadRow, held: _Held) -> Prepared:
-        revoked = index.revocations()
-        forecast = ingest_notes.Forecast(self.book, revoked)
+    def _prepare(self, held: _Held) -> Prepared:
+        forecast = ingest_notes.Forecast(self.book, held.reading.index.revocations())
         objects = None if self.options.dry_run else self.home.objects
         with SegmentWriter(TRANSPORT, objects, self._wrote()) as writer:
             judged = self._judge(held, writer, forecast)
             again = settled(pa.concat_tables(judged.bindings), held.sets) if judged.bindings else {}
             if not again:
-                return self._stored(index, head, judged, writer, forecast)
+                return self._stored(held, judged, writer, forecast)
         # A candidates digest stands for different sets in different parts: judged with the right one known.
-        return self._prepare(index, head, replace(held, sets={**held.sets, **again}))
+        return self._prepare(replace(held, sets={**held.sets, **again}))
 
-    def _stored(
-        self, index: Index, head: HeadRow, judged: _Judged, writer: SegmentWriter, forecast: Forecast
-    ) -> Prepared:
+    def _stored(self, held: _Held, judged: _Judged, writer: SegmentWriter, forecast: Forecast) -> Prepared:
         """The events of what was judged, whose objects are durable; RefusedCallError where it is refused."""
+        index, head = held.reading.index, held.reading.head.row
         sides, refused = pa.concat_tables(judged.sides), pa.concat_tables(judged.refused)
         recorded = index.refused_sides() if sides.num_rows else ()
         new_sides, new_rows = new_refusals(sides, refused, recorded)
@@ -149,7 +147,7 @@ class ScoresCall:
             if new_rows.num_rows:
                 events.append(store_refusal(self.home.objects, new_rows, new_sides, sources))
             receipt = replace(receipt, head=(head.size, head.root))
-        stood, revoked = index.segments(kind=TRANSPORT.kind), index.revocations()
+        stood, revoked = held.segments or index.segments(kind=TRANSPORT.kind), index.revocations()
         further = ingest_notes.further_acquisitions(judged.brought, stood, self.book, revoked)
         audit = ingest_notes.next_audit(judged.brought, stood, self.book, forecast.meeting)
         receipt = replace(receipt, warnings=(*forecast.lines(), *further), next_step=audit)
@@ -172,8 +170,7 @@ class ScoresCall:
     def _held(self, reading: Reading) -> _Held:
         """The ledger's segments, each as the log has it, and its candidate sets that the call names."""
         segments = reading.index.segments(kind=TRANSPORT.kind) if self.rows.result.rows else ()
-        for segment in segments:
-            reading.confirm(segment.event)
+        reading.confirm_files(segments)
         if not segments:
             return _Held(reading, (), {})
         from ledger.existing import candidate_sets
@@ -191,9 +188,11 @@ class ScoresCall:
 
         if not (held.segments and table.num_rows):
             return judged(None), None
-        from ledger.existing import concerned, entries_of
+        from ledger.existing import concerned, entries_of, meeting
 
         trajectories, objects = concerned(table), held.reading.objects
+        for segment in meeting(held.segments, trajectories):
+            held.reading.confirm(segment.event)
         existing = entries_of(objects, held.segments, trajectories)
         admission = judged(existing)
         if CONFLICT in admission.findings.by_code:
