@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from audits.record import AuditResult
     from cli.audit_record import Recorded, Recorder
     from contracts.channel import Channel
+    from ledger.engines import Means
     from ledger.snapshot import Snapshot
 
 Report = Callable[[int, int], None]
@@ -92,7 +93,7 @@ def perform(
             wait=options.wait,
         )
         snapshot = writer.snapshot(options.at, trust_first=options.trust_first, means=given)
-        found = audit(snapshot, lambda done, total: advance("resampling", done, total))
+        found = audit(snapshot, _resampling(given, advance))
     short = nothing_in_scope(found, empty=not snapshot.segments)
     if short is not None:
         found = replace(found, shortfall=short)
@@ -103,6 +104,23 @@ def perform(
     if options.report is not None:
         _write_report(writer, snapshot, recorded, options.report)
     _conclude(found, recorded, as_json=as_json, verbose=verbose, voice=voice, options=options)
+
+
+def _resampling(given: Means, advance: render.Advance) -> Report:
+    """Who hears how far the resamples are: the first time, workers that have read the entries are let go.
+
+    They hold more memory than the resamples take, and an audit that reads again gets new ones.
+    """
+    rested = False
+
+    def heard(done: int, total: int) -> None:
+        nonlocal rested
+        if not rested:
+            given.engine.close()
+            rested = True
+        advance("resampling", done, total)
+
+    return heard
 
 
 def nothing_in_scope(audit: AuditResult, *, empty: bool) -> CannotAnswerError | None:

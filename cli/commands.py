@@ -19,6 +19,8 @@ from typer.core import TyperGroup
 from typer.main import get_group
 from typer.models import CommandInfo
 
+from cli.plain_values import spare, spared
+
 NARROWEST = 40  # columns of the help page, however narrow the terminal
 
 
@@ -100,12 +102,17 @@ class _Loaded(MutableMapping[str, Any]):
         if wanted.group:
             group = get_group(getattr(module, wanted.group))
             group.name = name
-            self._made[name] = group
+            self._keep({name: group})
             return
         here = typer.Typer()
         module.register(here)
         here.registered_commands = [info for info in here.registered_commands if _name(info) == name]
-        self._made |= get_group(here).commands
+        self._keep(get_group(here).commands)
+
+    def _keep(self, made: Mapping[str, Any]) -> None:
+        for command in made.values():
+            spare(command)
+        self._made |= made
 
 
 def _name(info: CommandInfo) -> str:
@@ -120,6 +127,10 @@ class Root(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loaded()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options before a command."""
+        return spared(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names in the order of the help page."""

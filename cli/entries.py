@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ledger.reading import Reading
 
 FORMATS = ("table", "jsonl", "csv", "parquet")
+PRINTED, DRAWN = ("tree", "json"), ("prov", "openlineage", "mermaid", "dot")  # of a lineage
 FIRST = 20  # rows a person is shown where no --limit is given
 IdArgument = Annotated[
     str,
@@ -279,22 +280,21 @@ def lineage(
     as_json: JsonOption = False,
 ) -> None:
     """Trace a thing: an entry up to its file, row and inputs; a file, channel or plan down to its audits."""
-    from ledger.impact import impact as affected
-    from ledger.lineage import lineage as trace
-    from ledger.lineage_graph import WRITERS, Graph
     from ledger.reading import reading
 
-    if format_ not in ("tree", "json", *WRITERS):
-        expected = " | ".join(("tree", "json", *WRITERS))
+    if format_ not in (*PRINTED, *DRAWN):
+        expected = " | ".join((*PRINTED, *DRAWN))
         raise UsageError("unknown format", where="--format", expected=expected, got=format_[:40])
     if impact and source is not None:
         raise UsageError("a file is checked against a lineage, not an impact", where="--source")
     with reading(state.find_home(), at=at, key=state.public_key(key), trust_first=trust_first) as opened:
-        node = affected(opened, identifier) if impact else trace(opened, identifier, source)
+        node = _traced(opened, identifier, source, impact)
         origin = opened.head.head.origin
         if proof is not None:
             _prove(opened, identifier, proof)
-    if format_ in WRITERS:
+    if format_ in DRAWN:
+        from ledger.lineage_graph import WRITERS, Graph
+
         render.say(WRITERS[format_](Graph.of(node, origin)))
         return
     as_json = as_json or format_ == "json"
@@ -303,6 +303,16 @@ def lineage(
         render.say("", f"{source} is the file these came from: its digest agrees")
     if proof is not None and not as_json:
         render.say("", f"{proof} proves this entry: ledger verify {proof} --key KEY.pem")
+
+
+def _traced(opened: Reading, identifier: str, source: Path | None, impact: bool) -> Node:
+    if impact:
+        from ledger.impact import impact as affected
+
+        return affected(opened, identifier)
+    from ledger.lineage import lineage as trace
+
+    return trace(opened, identifier, source)
 
 
 def _prove(opened: Reading, identifier: str, path: Path) -> None:

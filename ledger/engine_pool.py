@@ -130,6 +130,8 @@ def _ready(stop: Event, threads: int) -> None:
     _stopped = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
+    # What Arrow frees goes back to the system at once: kept, it would be most of what a worker holds.
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "0")
     import pyarrow as pa
 
     pa.set_cpu_count(threads)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ from ledger.scope import DONOR
 from ledger.segment_reader import SegmentReader
 
 SOURCE = "source"
+CANDIDATES = ("candidates_hash", "candidate")
+SMALL = 1 << 16  # rows of a segment that costs more to open than to read
+KEPT = 1 << 19  # candidates digests that a process keeps, some 200 MB
 
 
 def concerned(rows: pa.Table) -> tuple[str, ...]:
@@ -46,9 +49,7 @@ def entries_of(
     wanted = pa.array(trajectories, pa.string())
     keys = [name.encode() for name in trajectories]
     parts = []
-    for segment in segments:
-        if not _meets(keys, segment.first[0], segment.last[0]):
-            continue
+    for segment in meeting(segments, trajectories):
         with SegmentReader.whole(objects, segment) as reader:
             for start, stop in reader.groups_with(keys):
                 table = reader.read(start, stop)
@@ -71,14 +72,25 @@ def candidate_sets(
 ) -> Mapping[str, str]:
     """What some candidates digests stand for in the ledger: digest to `candidate_set_digest`.
 
-    Two columns of every segment are read, some 40 ms for a million entries: digests are random, so no
-    statistics could rule a segment out, and an index beside the log would be one more thing to verify.
+    Two columns of every segment are read, some 40 ms for a million entries and 0.5 ms for a handful:
+    digests are random, so no statistics could rule a segment out, and an index beside the log would be one
+    more thing to verify. What small segments say is kept for the next call of this process.
     """
     if not len(wanted):
         return {}
+    known = _known_to(objects, segments)
     sets: dict[bytes, set[str]] = {}
-    for digest, candidate in engine.map(Named(objects, wanted), [Stored(segment) for segment in segments]):
+    large = []
+    for segment in segments:
+        if segment.rows <= SMALL:
+            known.add(objects, segment)
+        else:
+            large.append(Stored(segment))
+    for digest, candidate in engine.map(Named(objects, wanted), large):
         sets.setdefault(digest, set()).add(candidate)
+    for digest in wanted.to_pylist():
+        if digest in known.sets:
+            sets.setdefault(digest, set()).update(known.sets[digest])
     return {unpack(digest): candidate_set_digest(sorted(names)) for digest, names in sets.items()}
 
 
@@ -102,14 +114,43 @@ class Named:
     def __call__(self, task: Stored) -> Iterator[tuple[bytes, str]]:
         """The pairs of a digest and a candidate, some of them more than once."""
         with SegmentReader.whole(self.objects, task.segment) as reader:
-            for group in reader.groups(("candidates_hash", "candidate")):
+            for group in reader.groups(CANDIDATES):
                 yield from _pairs(
                     group.filter(pc.is_in(group.column("candidates_hash"), value_set=self.wanted))
                 )
 
 
+@dataclass
+class _Known:
+    """What candidates digests stand for in the small segments of one ledger that were read, and which."""
+
+    sets: dict[bytes, set[str]] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+
+    def add(self, objects: Objects, segment: SegmentRow) -> None:
+        """Reads a segment, unless its file, which its digest names, was read before."""
+        if segment.file in self.files:
+            return
+        with SegmentReader.whole(objects, segment) as reader:
+            table = reader.read(columns=CANDIDATES)
+        for digest, candidate in _pairs(table.filter(pc.is_valid(table.column("candidates_hash")))):
+            self.sets.setdefault(digest, set()).add(candidate)
+        self.files.add(segment.file)
+
+
+_known = _Known()
+
+
+def _known_to(objects: Objects, segments: Sequence[SegmentRow]) -> _Known:
+    """What is known of these segments: nothing where anything is known of others, or much already."""
+    global _known  # noqa: PLW0603 (a process that makes many calls has no other place to keep it)
+    if len(_known.sets) > KEPT or not _known.files <= {segment.file for segment in segments}:
+        _known = _Known()
+    return _known
+
+
 def _pairs(table: pa.Table) -> list[tuple[bytes, str]]:
-    """The distinct (candidates digest, candidate) of some rows."""
+    """The distinct (candidates digest, candidate) of some rows that all have one."""
     if not table.num_rows:
         return []
     digests, names = ranks(table.column("candidates_hash")), ranks(table.column("candidate"))
@@ -121,9 +162,9 @@ def _pairs(table: pa.Table) -> list[tuple[bytes, str]]:
 
 def _coded(table: pa.Table) -> pa.Table:
     """The rows with digests as codes: each is there once, however many entries share it."""
-    for index, field in enumerate(table.schema):
-        if pa.types.is_fixed_size_binary(field.type):
-            table = table.set_column(index, field.name, table.column(index).dictionary_encode())
+    for index, column in enumerate(table.schema):
+        if pa.types.is_fixed_size_binary(column.type):
+            table = table.set_column(index, column.name, table.column(index).dictionary_encode())
     return table
 
 
@@ -131,6 +172,12 @@ def _labels(rows: pa.Table, name: str) -> list[str]:
     """The distinct values of a text column."""
     texts: list[str] = ranks(rows.column(name)).values.to_pylist()
     return texts
+
+
+def meeting(segments: Sequence[SegmentRow], trajectories: Sequence[str]) -> list[SegmentRow]:
+    """The segments whose range has one of some trajectories (ascending by UTF-8 bytes)."""
+    keys = [name.encode() for name in trajectories]
+    return [segment for segment in segments if _meets(keys, segment.first[0], segment.last[0])]
 
 
 def _meets(keys: Sequence[bytes], first: str, last: str) -> bool:

@@ -23,7 +23,7 @@ from ledger.engines import INLINE
 from ledger.event_types import AcquisitionEvent, Event
 from ledger.home import Home
 from ledger.index import Index
-from ledger.index_rows import HeadRow, RevocationRow, SegmentRow
+from ledger.index_rows import RevocationRow, SegmentRow
 from ledger.ingest import Options, Prepared, Progress
 from ledger.ingest_notes import Forecast
 from ledger.ingest_store import segment_event, store_refusal
@@ -67,7 +67,7 @@ class ScoresCall:
         with Index.open(self.home) as index:
             head = heads.check(self.home, index, key=key.public if key else None, trust_first=key is None)
             held = self._held(Reading(self.home, index, self.home.objects, head))
-            return self._prepare(index, head.row, held)
+            return self._prepare(held)
 
     def brought(self, acquisition: str) -> Brought:
         """See `ledger.ingest.Call`."""
@@ -83,8 +83,8 @@ class ScoresCall:
                 found.update(value for value in mine[name].unique().to_pylist() if value is not None)
         return Brought(frozenset(files), *(attested_rows.root(found) for found in digests.values()))
 
-    def _prepare(self, index: Index, head: HeadRow, held: _Held) -> Prepared:
-        rules = self._rules(held, index.revocations())
+    def _prepare(self, held: _Held) -> Prepared:
+        rules = self._rules(held, held.reading.index.revocations())
         forecast = rules.forecast()
         if (shared := self._shared) is not None:
             from ledger.part_tasks import SharedWriter, judged_parts
@@ -92,24 +92,20 @@ class ScoresCall:
             waiting = SharedWriter(TRANSPORT, self._objects, shared[0], self._wrote())
             judged = self._joined(judged_parts(*shared, rules), waiting, forecast)
             if not (again := _unsettled(judged, held)):
-                return self._stored(index, head, judged, waiting, forecast)
+                return self._stored(held, judged, waiting, forecast)
         else:
             with SegmentWriter(TRANSPORT, self._objects, self._wrote()) as writer:
                 judged = self._judge(rules, writer, forecast)
                 if not (again := _unsettled(judged, held)):
-                    return self._stored(index, head, judged, writer, forecast)
+                    return self._stored(held, judged, writer, forecast)
         # A candidates digest stands for different sets in different parts: judged with the right one known.
-        return self._prepare(index, head, replace(held, sets={**held.sets, **again}))
+        return self._prepare(replace(held, sets={**held.sets, **again}))
 
     def _stored(
-        self,
-        index: Index,
-        head: HeadRow,
-        judged: Judged,
-        writer: SegmentWriter | SharedWriter,
-        forecast: Forecast,
+        self, held: _Held, judged: Judged, writer: SegmentWriter | SharedWriter, forecast: Forecast
     ) -> Prepared:
         """The events of what was judged, whose objects are durable; RefusedCallError where it is refused."""
+        index, head = held.reading.index, held.reading.head.row
         sides, refused = pa.concat_tables(judged.sides), pa.concat_tables(judged.refused)
         recorded = index.refused_sides() if sides.num_rows else ()
         new_sides, new_rows = new_refusals(sides, refused, recorded)
@@ -132,7 +128,7 @@ class ScoresCall:
             if new_rows.num_rows:
                 events.append(store_refusal(self.home.objects, new_rows, new_sides, sources))
             receipt = replace(receipt, head=(head.size, head.root))
-        stood, revoked = index.segments(kind=TRANSPORT.kind), index.revocations()
+        stood, revoked = held.segments or index.segments(kind=TRANSPORT.kind), index.revocations()
         further = ingest_notes.further_acquisitions(judged.brought, stood, self.book, revoked)
         audit = ingest_notes.next_audit(judged.brought, stood, self.book, forecast.meeting)
         receipt = replace(receipt, warnings=(*forecast.lines(), *further), next_step=audit)
@@ -170,12 +166,14 @@ class ScoresCall:
     def _held(self, reading: Reading) -> _Held:
         """The ledger's segments, each as the log has it, and its candidate sets that the call names."""
         segments = reading.index.segments(kind=TRANSPORT.kind) if self.rows.result.rows else ()
-        for segment in segments:
-            reading.confirm(segment.event)
+        reading.confirm_files(segments)
         if not segments:
             return _Held(reading, (), {})
-        from ledger.existing import candidate_sets
+        from ledger.existing import candidate_sets, concerned, meeting
 
+        aside = self.rows.spill is not None  # a call this large meets most of them
+        for segment in segments if aside else meeting(segments, concerned(self.rows.result.table)):
+            reading.confirm(segment.event)
         engine = self._shared[0].engine if self._shared is not None else INLINE
         sets = candidate_sets(reading.objects, segments, self.rows.candidate_digests(), engine)
         return _Held(reading, segments, sets)

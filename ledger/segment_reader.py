@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -178,6 +179,21 @@ class SegmentReader:
                     continue
             if at < len(trajectories):
                 yield start, self.group_starts[group + 1]
+
+    def checked_groups(self) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of each row group with the number of the first, once its pages are as committed.
+
+        TamperError as for `check_pages`; pages that lie across two groups are checked before any is given.
+        """
+        starts = self.group_starts
+        aligned = all(start % PAGE_ROWS == 0 for start in starts[:-1])
+        if not aligned:
+            self.check_pages()
+        for start, stop in pairwise(starts):
+            table = self._decode(start, stop, None)
+            if aligned:
+                self._compare(table, start // PAGE_ROWS)
+            yield start, table
 
     def check_pages(self) -> None:
         """Encodes every page again; TamperError names the first page and entry that is not as committed."""

@@ -41,6 +41,12 @@ def sort_order(table: pa.Table, schema: SegmentSchema) -> Ints | None:
     return None if np.array_equal(order, np.arange(len(order))) else order
 
 
+def ascends(table: pa.Table, schema: SegmentSchema) -> bool:
+    """Whether the rows are in segment order and no two have one key."""
+    key = _packed(table, (column for column in schema.columns if column.key))
+    return bool(np.all(key[1:] > key[:-1]))
+
+
 def label_ranks(values: pa.ChunkedArray) -> tuple[Ints, int]:
     """Ranks of text or digests by their bytes, and their bound; an absent value has rank 0."""
     found = ranks(values)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contracts.digest import WIDTH, unpack
 from contracts.errors import StorageError, VerificationError
-from contracts.source_table import SourceTable
 from ledger.node import Node
 from ledger.objects import file_digest
 from ledger.show import Entry
-from ledger.sources import read_sources
+
+if TYPE_CHECKING:
+    from contracts.source_table import SourceTable
 
 
 def check_source(path: Path, sources: Mapping[str, str], entry: Entry | None = None) -> Node:
@@ -37,6 +39,8 @@ def check_source(path: Path, sources: Mapping[str, str], entry: Entry | None = N
         )  # fmt: skip
     facts: dict[str, object] = {"digest": digest, "recorded_as": sources[digest]}
     if entry is not None:
+        from ledger.sources import read_sources  # a lineage without a file needs no reader of files
+
         (table,) = read_sources([path], entry.segment.kind)
         facts |= {"row": entry.source_row, "values": _values(table, entry.source_row)}
     return Node("file", str(path), facts)

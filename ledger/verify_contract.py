@@ -1,7 +1,8 @@
 """Whether stored entries still meet the contract: the same models judge them that admitted them.
 
 Rows come in segment order and are judged by whole trajectories, so that no side is cut: those of the last
-trajectory wait for the next rows, and for the next segment where a call was cut there.
+trajectory wait for the next rows, and for the next segment where a call was cut there. What is judged
+together is another matter: as much as fits, of one segment or of many.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from contracts.channel import ChannelBook
 from contracts.digest import unpack
 from contracts.findings import Findings
 from contracts.labels import Labels
-from contracts.order import bound, keys, pack, ranks
+from contracts.order import dense, labelled, pack, ranks
 from contracts.rows import canonicalise
 from contracts.source_table import SourceTable
 from ledger.entry_id import entry_id
 from ledger.problems import Problems
 
 Ints = NDArray[np.int64]
+SIDE = ("trajectory_id", "step", "view_source", "channel", "acquisition_id")
+TOGETHER = 1 << 19  # rows that are judged at once: more take more memory, and little less time
 
 
 @dataclass(frozen=True)
@@ -85,23 +88,63 @@ class Repeats:
             self._seen.update(sides.digests)
 
 
+class Judge:
+    """Judges rows by the contract, those of several parts together: most of its cost is by the call.
+
+    Only what is found whole so is done with. Otherwise, or where one side stands in two of them, each is
+    judged alone, as if the others were not there.
+    """
+
+    def __init__(self, book: ChannelBook) -> None:
+        self._book = book
+        self._held: list[tuple[Problems, list[Part]]] = []
+        self._sides: list[Sides] = []
+        self.rows = 0
+
+    def take(self, found: Problems, parts: list[Part], sides: Sides) -> None:
+        """Takes whole trajectories with their sides; what is wrong with them is noted in `found`, in time."""
+        self._held.append((found, parts))
+        self._sides.append(sides)
+        self.rows += sum(part.table.num_rows for part in parts)
+        if self.rows >= TOGETHER:
+            self.settle()
+
+    def settle(self) -> None:
+        """Judges what is held."""
+        held, sides = self._held, self._sides
+        self._held, self._sides, self.rows = [], [], 0
+        once = set().union(*(each.digests for each in sides))
+        apart = len(held) > 1 and len(once) == sum(len(each.digests) for each in sides)
+        if apart and not self._findings([part for _, parts in held for part in parts]).total:
+            return
+        for found, parts in held:
+            tell(found, self._findings(parts), {part.where: part.root for part in parts})
+
+    def _findings(self, parts: Sequence[Part]) -> Findings:
+        files = [file for part in parts for file in _files(part)]
+        result = canonicalise(files, self._book)
+        if result.findings.total:
+            return result.findings
+        return judge(result, self._book, files=[file.name for file in files]).findings
+
+
 class Contract:
-    """Judges parts as they come. `sides` are those it has met, each in one batch.
+    """Hands parts to a judge as they come, by whole trajectories. `sides` are those it has met, in batches.
 
     With `begun`, the first trajectory may have begun in another segment: its rows are not judged but kept
     as `head`. `ended` is whether something came behind it.
     """
 
-    def __init__(self, found: Problems, book: ChannelBook, *, begun: bool = False) -> None:
+    def __init__(self, found: Problems, judge: Judge, *, begun: bool = False) -> None:
         self._found = found
-        self._book = book
+        self._judge = judge
         self.head: list[Part] = []
         self.waiting: list[Part] = []
         self.sides: list[Sides] = []
         self.ended = not begun
 
     def feed(self, part: Part) -> None:
-        """Takes the next rows of a call and judges every trajectory that has ended."""
+        """Takes the next rows of a call and hands on every trajectory that has ended."""
         if not self.ended:
             first = _rows_of(self.head[-1] if self.head else part, part)
             if first:
@@ -116,56 +159,60 @@ class Contract:
             return
         whole = [*self.waiting, part.cut(0, last)] if last else self.waiting
         self.waiting = [part.cut(last, part.table.num_rows)]
-        self._judge([each for each in whole if each.table.num_rows])
+        self._hand_on([each for each in whole if each.table.num_rows])
 
     def finish(self) -> None:
-        """Judges what waits: nothing more comes of this call."""
+        """Hands on what waits: nothing more comes of this call."""
         waiting, self.waiting = self.waiting, []
-        self._judge(waiting)
+        self._hand_on(waiting)
 
-    def _judge(self, parts: list[Part]) -> None:
-        if not parts:
-            return
-        files = [file for part in parts for file in _files(part)]
-        result = canonicalise(files, self._book)
-        findings = result.findings
-        if not findings.total:
-            findings = judge(result, self._book, files=[file.name for file in files]).findings
-        tell(self._found, findings, {part.where: part.root for part in parts})
-        self.sides.append(_sides(parts))
+    def _hand_on(self, parts: list[Part]) -> None:
+        if parts:
+            self.sides.append(_sides(parts))
+            self._judge.take(self._found, parts, self.sides[-1])
 
 
 def _sides(parts: Sequence[Part]) -> Sides:
     """The sides of some parts, each once."""
     sides: dict[bytes, tuple[int, int]] = {}
     for file, part in enumerate(parts):
-        for row, side in zip(*side_keys(part.table), strict=True):
-            digest = blake2b(repr(side).encode(), digest_size=16).digest()
+        rows, keys = side_keys(part.table)
+        for row, key in zip(rows.tolist(), keys, strict=True):
+            digest = blake2b(key, digest_size=16).digest()
             sides.setdefault(digest, (file, part.start + row))
     places = np.array(list(sides.values()), np.int64).reshape(-1, 2)
     files = tuple((part.where, part.root) for part in parts)
     return Sides(tuple(sides), files, places[:, 0], places[:, 1])
 
 
-def side_keys(table: pa.Table) -> tuple[list[int], list[tuple[object, ...]]]:
-    """The sides in a table in segment order: the first row of each, and its key with the packed channel."""
-    order = keys([table])
-    labels = (order.view_source, order.channel, order.acquisition)
-    packed, _ = pack(
-        [(order.transition, max(order.transitions, 1)), *((each.codes, bound(each)) for each in labels)]
+def side_keys(table: pa.Table) -> tuple[Ints, list[bytes]]:
+    """The sides in a table in segment order: the first row of each, and bytes that no other side has."""
+    trajectory, step = labelled(table.column("trajectory_id")).codes, table.column("step").to_numpy()
+    new = np.ones(table.num_rows, np.bool_)
+    new[1:] = (trajectory[1:] != trajectory[:-1]) | (step[1:] != step[:-1])
+    labels = [labelled(table.column(name)) for name in ("view_source", "channel", "acquisition_id")]
+    packed, limit = pack(
+        [
+            (np.cumsum(new) - 1, max(int(new.sum()), 1)),
+            *((each.codes + np.int32(1), len(each.values) + 1) for each in labels),
+        ]
     )
-    _, rows = np.unique(packed, return_index=True)
-    trajectory, step = order.trajectory.values.to_pylist(), order.step
-    texts = [each.values.to_pylist() for each in labels]
-    found: list[tuple[object, ...]] = [
-        (
-            trajectory[order.trajectory.codes[row]],
-            int(step[row]),
-            *(text[each.codes[row]] for text, each in zip(texts, labels, strict=True)),
-        )
-        for row in rows
-    ]
-    return order.positions(rows).tolist(), found
+    number, distinct = dense(packed, limit)
+    rows = np.full(len(distinct), table.num_rows, np.int64)
+    np.minimum.at(rows, number, np.arange(table.num_rows))
+    return rows, _joined(table.select(SIDE).take(pa.array(rows)))
+
+
+def _joined(sides: pa.Table) -> list[bytes]:
+    """One text of bytes for each row: every value behind its length."""
+    parts: list[pa.ChunkedArray] = []
+    for column in sides.columns:
+        values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        values = values.cast(pa.string()) if pa.types.is_integer(values.type) else values
+        values = values.cast(pa.binary())
+        parts += [pc.binary_length(values).cast(pa.string()).cast(pa.binary()), values]
+    joined: list[bytes] = pc.binary_join_element_wise(*parts, pa.scalar(b":", pa.binary())).to_pylist()
+    return joined
 
 
 def _files(part: Part) -> Iterator[SourceTable]:

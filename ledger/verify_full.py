@@ -24,7 +24,7 @@ from ledger.pages import PAGE_ROWS
 from ledger.problems import Problems
 from ledger.segment_reader import SegmentReader
 from ledger.verify_catalog import SIDES
-from ledger.verify_contract import Contract, Part, Repeats, Sides
+from ledger.verify_contract import TOGETHER, Contract, Judge, Part, Repeats, Sides
 from ledger.verify_log import OBJECTS
 from ledger.verify_predictions import PredictionsContract
 from ledger.verify_segment import SIDE, Check, Registered, Stored
@@ -89,19 +89,32 @@ class Kernel:
 
     def __call__(self, task: Task) -> Iterator[Checked]:
         """One result for every segment or refusal, in order."""
+        judge = Judge(self.book)
+        held: list[tuple[Checked, Problems]] = []
+        rows = 0
         for row, size, (begun, goes_on) in zip(task.rows, task.sizes, task.cut, strict=True):
-            yield self._checked(row, size, begun, goes_on)
+            held.append(self._checked(row, size, judge, begun, goes_on))
+            rows += row.rows
+            if rows >= TOGETHER:
+                yield from _settled(judge, held)
+                held, rows = [], 0
+        yield from _settled(judge, held)
 
-    def _checked(self, row: Stored, size: int, begun: bool, goes_on: bool) -> Checked:
-        made = Checked()
-        contract = Contract(made.found, self.book, begun=begun)
+    def _checked(
+        self, row: Stored, size: int, judge: Judge, begun: bool, goes_on: bool
+    ) -> tuple[Checked, Problems]:
+        """The result, and where the judge is going to tell what else there is to find."""
+        made, told = Checked(), Problems()
+        contract = Contract(told, judge, begun=begun)
 
         def feed(schema: SegmentSchema, part: Part) -> None:
             if schema is TRANSPORT:  # what was refused has no contract to meet
                 contract.feed(part)
 
         done = checked(made.found, self.objects, row, size, self.registered, feed)
-        made.sides = None if done is None else done.sides
+        if done is None:
+            return made, Problems()  # what was fed of it counts for nothing
+        made.sides = done.sides
         if not goes_on:
             contract.finish()
         made.ended = contract.ended
@@ -109,7 +122,15 @@ class Kernel:
             [part.copied() for part in parts] for parts in (contract.head, contract.waiting)
         )
         made.admitted = contract.sides
-        return made
+        return made, told
+
+
+def _settled(judge: Judge, held: Sequence[tuple[Checked, Problems]]) -> Iterator[Checked]:
+    """Results with what the judge told of them."""
+    judge.settle()
+    for made, told in held:
+        made.found.merge(told)
+        yield made
 
 
 def checked(
@@ -206,7 +227,8 @@ class _Together:
 
     def __init__(self, found: Problems, book: ChannelBook) -> None:
         self._found = found
-        self._cut = Contract(found, book)
+        self._judge = Judge(book)
+        self._cut = Contract(found, self._judge)
         self._repeats = Repeats(found)
         self._predictions = PredictionsContract(found, book)
         self.broken = False
@@ -239,6 +261,7 @@ class _Together:
 
     def _finish_cut(self) -> None:
         self._cut.finish()
+        self._judge.settle()
         self._repeats.add(self._cut.sides)
         self._cut.sides.clear()
 

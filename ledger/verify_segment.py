@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contracts.digest import unpack
+from contracts.order import dense, labelled, pack
 from contracts.schema import REFUSED, TRANSPORT, SegmentSchema
+from ledger.coded import encoded
 from ledger.entry_id import entry_id
 from ledger.index import Index
 from ledger.index_rows import RefusalRow, SegmentRow
-from ledger.pages import plain
 from ledger.problems import Problems
 from ledger.segment_reader import SegmentReader
-from ledger.sorting import label_ranks, sort_order
+from ledger.sorting import ascends, label_ranks, sort_order
 from ledger.verify_contract import Part
 
 Stored = SegmentRow | RefusalRow
@@ -57,25 +59,36 @@ class Check:
     scope: Counter[tuple[bytes | None, str]] = field(default_factory=Counter)
     sides: Counter[tuple[object, ...]] = field(default_factory=Counter)
     trajectories: int = 0
+    first: tuple[object, ...] = ()
 
     def run(self, size: int, registered: Registered, feed: Callable[[SegmentSchema, Part], None]) -> None:
-        """Pages and root, order, sources, the event's description; the contract is fed all rows in order."""
+        """Pages and root, order, sources, the event's description; the contract is fed all rows in order.
+
+        Scores are fed as their pages are checked, so what becomes of a segment that ends in a TamperError is
+        for the caller to forget.
+        """
         if size != self.row.size:
             self._tell(f"the event says {self.row.size} bytes, the file has {size}")
-        self.reader.check_pages()
+        scored = self.reader.schema in (TRANSPORT, REFUSED)
+        if not scored:
+            self.reader.check_pages()
+        groups = self.reader.checked_groups()
+        held = list(islice(groups, 1))  # what is said of sources is nothing where pages are not as committed
         sources = self._sources()
         last: pa.Table | None = None
-        for start, stop in zip(self.reader.group_starts, self.reader.group_starts[1:], strict=False):
-            table = self.reader.read(start, stop)
-            self._order(table, last, start)
-            self._count(table, last)
-            feed(self.reader.schema, Part(self.where, self.row.root, start, table, sources[start:stop]))
+        for start, table in chain(held, groups):
+            rows = with_codes(table) if scored else table
+            self._order(rows, last, start)
+            self._count(rows, last)
+            part = Part(self.where, self.row.root, start, rows, sources[start : start + rows.num_rows])
+            feed(self.reader.schema, part)
             if self.reader.schema is REFUSED:
-                self.sides.update(_side_counts(table))
-            last = table.slice(table.num_rows - 1)
+                self.sides.update(_side_counts(rows))
+            self.first = self.first if last is not None else self._key(rows, 0)
+            last = rows.slice(rows.num_rows - 1)
         self._registered(registered)
         if isinstance(self.row, SegmentRow):
-            self._described(self.row)
+            self._described(self.row, () if last is None else self._key(last, 0))
 
     def _tell(self, message: str, row: int | None = None) -> None:
         entry = f"event {self.row.event}" if row is None else entry_id(self.row.root, row)
@@ -90,33 +103,38 @@ class Check:
             self._tell("a row is said to come from no line of a file", int(rows.rows.argmin()))
         elif self.reader.schema in (TRANSPORT, REFUSED):
             places = rows.files.astype(np.uint64) << np.uint64(_LINE_BITS) | rows.rows
-            _, first = np.unique(places, return_index=True)
-            if len(first) != len(places):
+            ascending = np.sort(places)
+            if np.any(ascending[1:] == ascending[:-1]):
+                _, first = np.unique(places, return_index=True)
                 again = np.setdiff1d(np.arange(len(places)), first)
                 self._tell("two rows are said to come from one line of a file", int(again[0]))
         return rows.files.astype(np.int64)
 
     def _order(self, table: pa.Table, last: pa.Table | None, start: int) -> None:
         """Rows in segment order, behind the last row of the group before; entries each once."""
+        schema = self.reader.schema
+        joint = table if last is None else pa.concat_tables([last, table.slice(0, 1)])
+        if ascends(table, schema) and ascends(joint, schema):
+            return
         rows = table if last is None else pa.concat_tables([last, table])
         start -= rows.num_rows - table.num_rows
-        order = sort_order(rows, self.reader.schema)
+        order = sort_order(rows, schema)
         if order is not None:
             moved = np.flatnonzero(order != np.arange(len(order)))
             self._tell("rows are not in segment order", start + int(moved[0]))
-        elif self.reader.schema is not REFUSED:
-            again = _repeats(rows, self.reader.schema)
+        elif schema is not REFUSED:
+            again = _repeats(rows, schema)
             if again.any():
                 self._tell("two entries have one key", start + int(again.argmax()) + 1)
 
     def _count(self, table: pa.Table, last: pa.Table | None) -> None:
         """Adds a group's rows to what the event describes."""
-        for channel, acquisition, count in _grouped(table, self.reader.schema, ("channel", "acquisition_id")):
+        for channel, acquisition, count in _grouped(table, ("channel", "acquisition_id")):
             self.scope[channel, acquisition] += count
         name = self.reader.schema.key[0]
-        rows = table.column(name) if last is None else pa.concat_tables([last, table]).column(name)
-        codes, _ = label_ranks(rows)
-        self.trajectories += int(np.count_nonzero(np.diff(codes))) + (last is None)
+        codes = labelled(table.column(name)).codes
+        begun = last is None or last.column(name)[0].as_py() != table.column(name)[0].as_py()
+        self.trajectories += int(np.count_nonzero(np.diff(codes))) + begun
 
     def _registered(self, registered: Registered) -> None:
         """Every channel and acquisition was in the log before its entries."""
@@ -129,14 +147,14 @@ class Check:
             if registered.acquisitions.get(acquisition, self.row.event) >= self.row.event:
                 self._tell("entries of an acquisition that was not in the log")
 
-    def _described(self, row: SegmentRow) -> None:
+    def _described(self, row: SegmentRow, last: tuple[object, ...]) -> None:
         scope = {(None if c is None else unpack(c), a): n for (c, a), n in self.scope.items()}
         said = {
             "scope": (scope, {(part.channel, part.acquisition): part.rows for part in row.scope}),
             "channels": ({c for c, _ in scope if c is not None}, set(row.channels)),
             "acquisitions": ({a for _, a in scope}, set(row.acquisitions)),
-            "first": (self._key(0), row.first),
-            "last": (self._key(row.rows - 1), row.last),
+            "first": (self.first, row.first),
+            "last": (last, row.last),
             "trajectories": (self.trajectories, row.trajectories),
             "kind": (self.reader.schema.kind, row.kind),
         }
@@ -144,10 +162,16 @@ class Check:
             if is_so != stated:
                 self._tell(f"the event states another {name} than the rows have")
 
-    def _key(self, at: int) -> tuple[object, ...]:
-        names = self.reader.schema.key[:2]
-        row = self.reader.read(at, at + 1, names)
-        return tuple(row.column(name)[0].as_py() for name in names)
+    def _key(self, table: pa.Table, at: int) -> tuple[object, ...]:
+        return tuple(table.column(name)[at].as_py() for name in self.reader.schema.key[:2])
+
+
+def with_codes(table: pa.Table) -> pa.Table:
+    """The rows with their digests as codes, made once for everything that compares them."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_fixed_size_binary(column.type):
+            table = table.set_column(index, column.name, encoded(table.column(index)))
+    return table
 
 
 def _side_counts(table: pa.Table) -> Counter[tuple[object, ...]]:
@@ -155,17 +179,28 @@ def _side_counts(table: pa.Table) -> Counter[tuple[object, ...]]:
     return Counter(
         {
             (trajectory, step, view_source, unpack(channel), acquisition): count
-            for trajectory, step, view_source, channel, acquisition, count in _grouped(table, REFUSED, SIDE)
+            for trajectory, step, view_source, channel, acquisition, count in _grouped(table, SIDE)
         }
     )
 
 
-def _grouped(table: pa.Table, schema: SegmentSchema, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The distinct values of some columns, each with the number of its rows."""
-    columns = {column.name: column for column in schema.columns}
-    rows = pa.table({name: plain(table.column(name), columns[name]) for name in names})
-    counts = rows.group_by(list(names)).aggregate([([], "count_all")])
-    return [(*(row[name] for name in names), row["count_all"]) for row in counts.to_pylist()]
+def _grouped(table: pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The distinct values of some columns of text, digests or steps, each with the number of its rows."""
+    parts: list[tuple[np.ndarray, int]] = []
+    for name in names:
+        values = table.column(name)
+        if pa.types.is_integer(values.type):
+            numbers = values.to_numpy().astype(np.int64)
+            codes, distinct = dense(numbers - numbers.min(), int(numbers.max() - numbers.min()) + 1)
+            parts.append((codes, len(distinct)))
+        else:
+            labels = labelled(values)
+            parts.append((labels.codes + np.int32(1), len(labels.values) + 1))
+    codes, distinct = dense(*pack(parts))
+    example = np.zeros(len(distinct), np.int64)
+    example[codes] = np.arange(len(codes))
+    columns = [table.column(name).take(pa.array(example)).to_pylist() for name in names]
+    return list(zip(*columns, np.bincount(codes).tolist(), strict=True))
 
 
 def _repeats(table: pa.Table, schema: SegmentSchema) -> np.ndarray:

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from cli.audit_run import _resampling
 from contracts.errors import StorageError
 from contracts.template import template
 from ledger.engine_pool import Pool
 from ledger.engine_spark import Spark
-from ledger.engines import MOST_PER_CORE, cores
+from ledger.engines import MOST_PER_CORE, Inline, Means, cores
 from ledger.engines import engine as engine_of
 from ledger.index import Index
 from ledger.ingest import ingest
@@ -226,3 +227,16 @@ def test_spark_that_is_not_installed_is_said(place: Place, monkeypatch: pytest.M
     refused = called("--home", str(place.home.path), *AUDIT, *SPARK)
     assert refused.code == 3
     assert "evaluator-ledger[spark]" in refused.out
+
+
+def test_workers_are_let_go_once_when_the_resamples_begin() -> None:
+    told: list[tuple[str, int, int | None]] = []
+
+    class Closing(Inline):
+        def close(self) -> None:
+            told.append(("closed", 0, 0))
+
+    hear = _resampling(Means(Closing()), lambda *step: told.append(step))
+    hear(10, 20)
+    hear(20, 20)
+    assert told == [("closed", 0, 0), ("resampling", 10, 20), ("resampling", 20, 20)]

@@ -13,14 +13,15 @@ import pytest
 from pyarrow import parquet as pq
 
 from contracts.errors import ContractError, StorageError, TamperError, UsageError
-from ledger import channels, durable, events, ingest, log, segments
+from ledger import channels, durable, events, existing, ingest, log, segments
 from ledger.event_types import AcquisitionEvent, RefusalEvent, SegmentEvent
 from ledger.index import Index
+from ledger.objects import Objects
 from ledger.receipt import Receipt, RefusedCallError
 from ledger.refusals import decode_index
-from ledger.segment_reader import SegmentReader
+from ledger.segment_reader import SegmentReader, StoredSegment
 from tests.ledger import score_files
-from tests.ledger.homes import Place, files
+from tests.ledger.homes import Place, by_hand, files
 from tests.ledger.score_files import Row, rows, without, write
 
 SHARED = Path(__file__).parents[2].parent / "shared"
@@ -208,6 +209,44 @@ def test_one_candidates_digest_never_stands_for_two_sets(place: Place) -> None:
     receipt = take_rows(place, other)
     assert receipt.admitted == 0
     assert "candidates-rebound" in receipt.findings.by_code
+
+
+def test_what_small_segments_say_of_candidates_is_read_once_and_for_one_ledger(
+    place: Place, tmp_path: Path, template: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        take_rows(place, rows([number]))
+    opened: list[str] = []
+    whole = SegmentReader.whole
+
+    def counting(
+        objects: Objects, segment: StoredSegment, folder: segments.Folder = "segments"
+    ) -> SegmentReader:
+        opened.append(segment.file)
+        return whole(objects, segment, folder)
+
+    monkeypatch.setattr(SegmentReader, "whole", counting)
+    take_rows(place, rows([3]))
+    assert len(opened) == 1  # the segment of the call before
+    other = template.copy(tmp_path / "other").use()
+    shared = [row | {"candidates_hash": rows([0])[0]["candidates_hash"]} for row in rows([9], steps=1)]
+    assert take_rows(other, shared).admitted == len(shared)
+    take_rows(other, rows([10]))
+    assert len(existing._known.files) == 1  # nothing is known there of the first ledger
+    place.use()
+    take_rows(place, rows([4]))
+    assert len(existing._known.files) == 4
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["file", "root", "rows", "leaves", "rows_file", "first_trajectory", "last_trajectory", "last_step"],
+)
+def test_a_catalog_that_says_something_else_of_a_segment_is_met_by_no_call(place: Place, column: str) -> None:
+    take_rows(place, rows([0]))
+    by_hand(place, f"UPDATE segment SET {column} = ?", 7 if column in ("rows", "last_step") else "traj099")
+    with pytest.raises(TamperError, match="something else than the log"):
+        take_rows(place, rows([5]))
 
 
 def test_success_is_constant_in_a_trajectory_over_calls(place: Place) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from contracts.channel import ChannelBook
 from contracts.digest import blake3_digest, pack
+from contracts.rows import RowResult
 from contracts.schema import TRANSPORT
-from ledger import ingest_store, log, segments, verify_full
+from contracts.source_table import SourceTable
+from ledger import ingest_store, log, segments, verify_contract, verify_full
 from ledger.event_types import AcquisitionEvent, Event, ScopeRows, SegmentEvent
 from ledger.index import Index
 from ledger.ingest import ingest
@@ -127,6 +130,60 @@ def test_a_call_cut_inside_its_sides_passes(
     report = verify(place.home, full=True)
     assert report.findings == ()
     assert report.counts["segments"] >= 3
+
+
+def test_small_segments_are_judged_together(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        honest(place, f"t{number}", rows([20 + number]))
+    judged: list[int] = []
+    canonicalise = verify_contract.canonicalise
+
+    def counting(files: Sequence[SourceTable], book: ChannelBook) -> RowResult:
+        judged.append(len(files))
+        return canonicalise(files, book)
+
+    monkeypatch.setattr(verify_contract, "canonicalise", counting)
+    assert verify(place.home, full=True).findings == ()
+    assert judged == [5]  # the first call's trajectories but its last, that one, and one of each other call
+    judged.clear()
+    monkeypatch.setattr(verify_contract, "TOGETHER", 1)
+    assert verify(place.home, full=True).findings == ()
+    assert len(judged) > 3
+
+
+def test_what_is_found_in_many_segments_is_told_of_the_one_it_is_in(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest(place, "b", rows([30]))
+
+    def spoiled(made: list[Row]) -> list[Row]:
+        made[10]["energy"] = float("nan")
+        return without(made, **SIDE, layout=1, candidate="B")
+
+    together = forge(place, monkeypatch, spoiled)
+    honest(place, "c", rows([31]))
+    assert list(verify(place.home, full=True).findings) == together
+    monkeypatch.setattr(verify_contract, "TOGETHER", 1)
+    assert list(verify(place.home, full=True).findings) == together
+    with Index.open(place.home) as index:
+        bad = index.segments()[2]
+    assert {problem.where for problem in together} == {f"objects/{verify_full.name_of(bad)}"}
+    assert "energy is NaN" in together[0].message
+
+
+def test_halves_of_a_side_in_two_segments_do_not_make_it_whole(place: Place) -> None:
+    table = table_of(place)
+    rows_of = [{**row, "acquisition_id": "other"} for row in table.to_pylist()]
+    side = [row for row in rows_of if all(row[name] == value for name, value in SIDE.items())]
+    first, second = (
+        event_of(place, pa.Table.from_pylist([row for row in side if row["layout"] == layout], table.schema))
+        for layout in (0, 1)
+    )
+    other, between = (AcquisitionEvent(name, "transport") for name in ("other", "between"))
+    append(place, other, first, between, second)  # an event lies between them, so no call was cut there
+    messages = [problem.message for problem in verify(place.home, full=True).findings]
+    assert sum("layout" in message for message in messages) >= 2
+    assert any("twice" in message for message in messages)
 
 
 # Rows no contract would admit
