@@ -42,8 +42,11 @@ class TestChoice:
         monkeypatch.setattr(engines, "cores", lambda: 4)
         assert engine("inline") is engine(None, 1) is engine("pool", 1) is INLINE
         assert [type(engine(*given)) for given in ((None, None), ("pool", None), (None, 3))] == [Pool] * 3
-        monkeypatch.setattr(engines, "cores", lambda: 1)
+        monkeypatch.setattr(engines, "cores", lambda: 2)
         assert engine() is INLINE
+        assert [type(engine(*given)) for given in (("pool", None), (None, 2))] == [Pool] * 2
+        monkeypatch.setattr(engines, "cores", lambda: 1)
+        assert engine() is engine("pool") is INLINE
 
     @pytest.mark.parametrize(
         "given", [("dask", None), ("pool:3", None), ("inline", 2), ("spark:local[2]", 2)]
