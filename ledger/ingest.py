@@ -178,6 +178,7 @@ def _gathered(staged: Sequence[Staged], options: Options, progress: Progress) ->
     for number, item in enumerate(staged):
         progress("read", number, len(staged))
         files.append(read_source(item, "transport"))
+        item.let_go()
     progress("read", len(staged), len(staged))
     return gather(files, options.channel, options.acquisition)
 

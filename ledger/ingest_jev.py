@@ -157,6 +157,7 @@ def predictions_call(
         progress("read", number, len(staged))
         source = io.BufferedReader(pa.BufferReader(item.data))
         files.append(read(source, item.name, item.digest, options.labels))
+        item.let_go()
     progress("read", len(staged), len(staged))
     sources = tuple(Source(f.name.rpartition("/")[2], f.digest, f.pairs.num_rows) for f in files)
     gathered = gather(files, channel=options.channel, acquisition=options.acquisition)

@@ -168,6 +168,7 @@ class SourceBatches:
                 self.form, self.staged, partial(assembled, schema, group, self.staged.name, start)
             )
             count = decoded.table.num_rows
+            self.staged.let_go()
             whole = source_table(self.staged, decoded)
             yield _part(whole, 0, count, first_row=start)
             start += count

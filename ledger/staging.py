@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
 from typing import IO
@@ -32,10 +32,16 @@ class Staged:
     digest: str
     data: pa.Buffer
     file: Path | None = None
+    mapping: mmap.mmap | None = field(default=None, repr=False)
 
     @property
     def view(self) -> memoryview:
         return memoryview(self.data)
+
+    def let_go(self) -> None:
+        """Lets the system have the memory of what was read of a mapped file; it is read again when asked."""
+        if self.mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self.mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def stage(path: str | Path, staging: Path | None = None, named: Path | None = None) -> Staged:
@@ -58,35 +64,36 @@ def stage(path: str | Path, staging: Path | None = None, named: Path | None = No
                     spilled = spilled or _opened(staging, named)
                     spilled.write(held)
                     held.clear()
-        data = pa.py_buffer(held) if spilled is None else _mapped(spilled, held)
+        mapping = None if spilled is None else _mapped(spilled, held)
     except FileNotFoundError as error:
         raise StorageError("no such file", code="no-such-file", where=name) from error
     except OSError as error:
         raise StorageError(
             f"cannot be read: {error.strerror or error}", code="unreadable", where=name
         ) from error
-    return Staged(name, "blake3:" + hasher.hexdigest(), data, None if spilled is None else named)
+    data = pa.py_buffer(held if mapping is None else mapping)
+    return Staged(name, "blake3:" + hasher.hexdigest(), data, named if mapping is not None else None, mapping)
 
 
 def staged_again(name: str, digest: str, file: Path) -> Staged:
     """An input that was staged under a name, as another process sees it."""
     try:
         with file.open("rb") as opened:
-            data = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+            mapping = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise StorageError(
             f"a staged input cannot be read: {error.strerror or error}", code="unreadable", where=file
         ) from error
-    return Staged(name, digest, data, file)
+    return Staged(name, digest, pa.py_buffer(mapping), file, mapping)
 
 
 def _opened(staging: Path | None, named: Path | None) -> IO[bytes]:
     return tempfile.TemporaryFile(dir=staging) if named is None else named.open("x+b")
 
 
-def _mapped(spilled: IO[bytes], rest: bytearray) -> pa.Buffer:
+def _mapped(spilled: IO[bytes], rest: bytearray) -> mmap.mmap:
     with spilled:
         spilled.write(rest)
         spilled.flush()
         # The mapping keeps the unnamed file alive after it is closed.
-        return pa.py_buffer(mmap.mmap(spilled.fileno(), 0, access=mmap.ACCESS_READ))
+        return mmap.mmap(spilled.fileno(), 0, access=mmap.ACCESS_READ)

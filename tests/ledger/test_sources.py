@@ -443,3 +443,40 @@ def test_damaged_bytes_never_end_in_anything_but_an_error_of_ours(form: str, tmp
         (tmp_path / name).write_bytes(data[:cut])
         with suppress(LedgerError):
             canonicalise(read_sources([tmp_path / name]), BOOK).findings.rejects()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_was_read_of_a_large_input_is_let_go_of_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    monkeypatch.setattr(staging, "IN_MEMORY", 1 << 16)
+    data = random.Random(1).randbytes(1 << 22)
+    (tmp_path / "a").write_bytes(data)
+    file = tmp_path / "b" if named else None
+    staged = staging.stage(tmp_path / "a", tmp_path, file)
+    assert bytes(staged.view) == data
+    held = _resident(staged)
+    staged.let_go()
+    assert held is None or (held >= len(data) and _resident(staged) == 0)
+    assert bytes(staged.view) == data
+    small = staging.stage(_small(tmp_path))
+    small.let_go()
+    assert bytes(small.view) == b"x"
+
+
+def _small(folder: Path) -> Path:
+    (folder / "small").write_bytes(b"x")
+    return folder / "small"
+
+
+def _resident(staged: staging.Staged) -> int | None:
+    """How many bytes of a mapped input this process holds, None where the system does not tell."""
+    maps = Path("/proc/self/smaps")
+    if not maps.exists():
+        return None
+    start, inside = f"{staged.data.address:x}-", False
+    for line in maps.read_text().splitlines():
+        if inside and line.startswith("Rss:"):
+            return int(line.split()[1]) << 10
+        inside = inside or line.startswith(start)
+    return None
