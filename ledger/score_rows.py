@@ -33,7 +33,8 @@ from ledger.sources import read_source
 from ledger.spill import Ranges, Spill, counted
 from ledger.staging import Staged
 
-BATCH_ROWS = PART_ROWS = 1 << 20  # as many rows as a segment has
+PART_ROWS = 1 << 20  # as many rows as a segment has
+BATCH_ROWS = 3 * PART_ROWS // 4  # two are held: one is judged while the next is decoded
 Progress = Callable[[str, int, int], None]  # phase, done, total
 
 
