@@ -83,7 +83,7 @@ def _fewer(found: Mapping[str, Measured], bar: Bar, result: Result) -> str:
     """Says of a rate on how many entries it was measured, where those are fewer."""
     given = [found[name].entries or result.entries for name in bar.needs if name in found]
     fewest = min(given, default=result.entries)
-    return f" (that on {size(_nearly(fewest))})" if fewest <= 0.95 * result.entries else ""
+    return f" (that on {size(_nearly(fewest))})" if 0 < fewest <= 0.95 * result.entries else ""
 
 
 def _nearly(entries: int) -> int:

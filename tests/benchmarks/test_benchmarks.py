@@ -57,6 +57,10 @@ def test_rates_are_compared_whatever_number_of_entries_each_had() -> None:
     assert row.value == pytest.approx(MILLIONS / 99_840)
 
 
+def test_a_suite_without_entries_says_nothing_of_their_number() -> None:
+    assert one(seconds("a", 2.0), result(0, a=1.0)).name == "a: seconds"
+
+
 def test_facts_are_held_against_bars_like_times() -> None:
     found = Result("read", MILLIONS, facts={"ours": 12.0, "theirs": 10.0})
     assert one(share("bytes", "ours", "theirs", 1.1), found).verdict == "NOT MET"
