@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from contracts.errors import StorageError
-from ledger import channels, home, ingest, score_rows
+from ledger import channels, home, ingest, score_rows, segments
 from ledger.engine_pool import Pool
 from ledger.index import Index
 from ledger.shelf import shelf
@@ -256,5 +256,7 @@ def test_objects_in_a_bucket(tmp_path: Path, door: Door, pool: Pool, monkeypatch
     assert found[1] == found[0]
 
 
-def test_a_batch_has_the_rows_of_a_segment() -> None:
-    assert score_rows.BATCH_ROWS == score_rows.PART_ROWS == 1 << 20
+def test_a_part_has_the_rows_of_a_segment_and_a_batch_fewer() -> None:
+    """Two batches are held at a time, one part."""
+    assert segments.SEGMENT_ROWS == score_rows.PART_ROWS == 1 << 20
+    assert score_rows.PART_ROWS // 2 <= score_rows.BATCH_ROWS <= score_rows.PART_ROWS
