@@ -23,7 +23,8 @@ Float = npt.NDArray[np.float64]
 EXACT_FLOAT: Final = 1 << 53
 _INT64: Final = 1 << 63
 _SLICE: Final = 1 << 18  # multiplications in one call: OpenBLAS shares out more than that
-_THINNEST: Final = 256  # rows of a slice, so that the calls themselves cost little
+_TALLEST: Final = 64  # replicates of a slice
+_THINNEST: Final = 32  # clusters of a slice, so that the calls themselves cost little
 
 
 def bound(x: Integers) -> int:
@@ -128,12 +129,15 @@ def product(counts: npt.NDArray[Any], matrix: npt.NDArray[Any]) -> npt.NDArray[A
     In slices too small for the linear algebra library to start threads of its own, which wait by spinning and
     take the processors from the threads that draw; and few enough counts for the cache as they are widened.
     """
-    rows, columns = len(counts), matrix.shape[1]
-    result = np.zeros((rows, columns), dtype=matrix.dtype)
-    step = max(_SLICE // max(rows * columns, 1), _THINNEST)
+    rows, columns = len(counts), max(matrix.shape[1], 1)
+    result = np.zeros((rows, matrix.shape[1]), dtype=matrix.dtype)
+    tall = max(min(_TALLEST, rows, _SLICE // (_THINNEST * columns)), 1)
+    step = max(_SLICE // (tall * columns), 1)
     for start in range(0, len(matrix), step):
         part = slice(start, start + step)
-        result += counts[:, part].astype(matrix.dtype, copy=False) @ matrix[part]
+        widened = counts[:, part].astype(matrix.dtype, copy=False)
+        for row in range(0, rows, tall):
+            result[row : row + tall] += widened[row : row + tall] @ matrix[part]
     return result
 
 
