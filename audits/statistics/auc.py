@@ -24,6 +24,7 @@ from audits.statistics.vectors import Vector
 ABSENT: Final = -1
 FEWEST_OF_A_CLASS: Final = 10
 """With fewer successes or fewer failures an AUC carries no verdict."""
+_CELLS: Final = 1 << 16  # replicates times clusters worked on at once: they stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class _Ranking:
     """Where each success stands among the failures, by score."""
 
     def __init__(self, scores: exact.Integers, positive: npt.NDArray[np.bool_]) -> None:
+        self.successes = positive.astype(np.int64)
         ranks = np.unique(scores, return_inverse=True)[1].reshape(-1)
         up, down = np.flatnonzero(positive), np.flatnonzero(~positive)
         # sorted by score, so that both look-ups below walk forward through memory
@@ -108,6 +110,7 @@ class _Ranking:
         self.positives, self.negatives = len(up), len(down)
         self.below = np.searchsorted(ranks[self.down], ranks[self.up], side="left")
         self.upto = np.searchsorted(ranks[self.down], ranks[self.up], side="right")
+        self.tied = not np.array_equal(self.below, self.upto)
         below = np.searchsorted(ranks[self.up], ranks[self.down], side="left")
         upto = np.searchsorted(ranks[self.up], ranks[self.down], side="right")
         # by cluster, unweighted and doubled: failures beaten (ties half) and successes that beat
@@ -119,15 +122,16 @@ class _Ranking:
 
     def wins(self, batch: Batch) -> npt.NDArray[np.int64]:
         """Twice the number of drawn pairs a success wins, ties counted half: int64[b]."""
-        drawn = np.zeros((len(batch), self.negatives + 1), dtype=np.int64)
-        np.cumsum(batch.counts[:, self.down], axis=1, out=drawn[:, 1:])
-        beaten = drawn[:, self.below] + drawn[:, self.upto]
-        return np.asarray(np.einsum("bp,bp->b", batch.counts[:, self.up], beaten))
-
-    def pairs(self, batch: Batch) -> npt.NDArray[np.int64]:
-        """How many pairs of a success and a failure each replicate holds: int64[b]."""
-        successes, failures = (batch.counts[:, part].sum(axis=1) for part in (self.up, self.down))
-        return np.asarray(successes * failures)
+        won = np.empty(len(batch), dtype=np.int64)
+        step = max(1, _CELLS // max(self.positives + self.negatives, 1))
+        for start in range(0, len(batch), step):
+            counts = batch.counts[start : start + step]
+            drawn = np.zeros((len(counts), self.negatives + 1), dtype=np.int64)
+            np.cumsum(counts.take(self.down, axis=1), axis=1, out=drawn[:, 1:])
+            beaten = drawn.take(self.below, axis=1)
+            beaten += drawn.take(self.upto, axis=1) if self.tied else beaten
+            np.einsum("bp,bp->b", counts.take(self.up, axis=1), beaten, out=won[start : start + step])
+        return won
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +150,16 @@ class _Area(Statistic):
     def signed(self) -> bool:
         return self.other is not None
 
+    def columns(self) -> Sequence[exact.Integers]:
+        return (self.ranking.successes,)
+
     def values(self, batch: Batch, sums: Sequence[exact.Integers]) -> exact.Replicates:
-        del sums
         wins = batch.once(self.ranking, lambda: self.ranking.wins(batch))
         if self.other is not None:
             other = self.other
             wins = wins - batch.once(other, lambda: other.wins(batch))
-        return exact.divide(wins, self.ranking.pairs(batch), 2)
+        successes = sums[0]
+        return exact.divide(wins, successes * (batch.rows - successes), 2)
 
 
 def _delong(first: _Ranking, second: _Ranking) -> float | None:

@@ -26,15 +26,24 @@ T = TypeVar("T")
 
 
 def of_clusters(
-    seed: int, stream: int, clusters: int, resamples: int, step: int, workers: int | None = None
-) -> Iterator[Counts]:
-    """The counts of `step` replicates at a time: whole numbers [step, clusters]."""
+    seed: int,
+    stream: int,
+    clusters: int,
+    resamples: int,
+    step: int,
+    then: Callable[[Counts], T],
+    workers: int | None = None,
+) -> Iterator[T]:
+    """What `then` makes of the counts of `step` replicates at a time: whole numbers [step, clusters].
+
+    It is called by the thread that drew them.
+    """
     kernels = _kernels(clusters * resamples)
     if kernels is None:
         make: Callable[[int, int], Counts] = partial(draws.counts, seed, stream, clusters)
     else:
         make = partial(compiled.counts, kernels, seed, stream, clusters)
-    return _in_turn(make, resamples, step, _workers(clusters * resamples, workers))
+    return _in_turn(lambda start, stop: then(make(start, stop)), resamples, step, _workers(clusters * resamples, workers))
 
 
 def of_classes(

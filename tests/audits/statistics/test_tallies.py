@@ -46,7 +46,7 @@ class TestItself:
     @pytest.mark.parametrize("workers", [None, 1, 2, 3])
     @pytest.mark.parametrize("step", [1, 7, 777])
     def test_threads_and_batches_change_nothing(self, workers: int | None, step: int) -> None:
-        found = np.concatenate([*tallies.of_clusters(SEED, 0, 41, 60, step, workers)])
+        found = np.concatenate([*tallies.of_clusters(SEED, 0, 41, 60, step, np.asarray, workers)])
         assert np.array_equal(found, draws.counts(SEED, 0, 41, 0, 60))
         classes = (np.arange(41) % 5).astype(np.uint16)
         found = np.concatenate([*tallies.of_classes(classes, 5, SEED, 0, 60, step, workers)])
@@ -67,13 +67,13 @@ class TestItself:
         assert estimates(workers, batch) == estimates(1, None)
 
     def test_what_is_left_early_is_left_clean(self) -> None:
-        made = tallies.of_clusters(SEED, 0, 5, 1000, 1, 2)
+        made = tallies.of_clusters(SEED, 0, 5, 1000, 1, np.asarray, 2)
         next(made)
         made.close()
 
     def test_a_fault_in_a_thread_is_raised(self) -> None:
         with pytest.raises(ValueError, match="64-bit"):
-            list(tallies.of_clusters(-1, 0, 5, 10, 1, 2))
+            list(tallies.of_clusters(-1, 0, 5, 10, 1, np.asarray, 2))
 
 
 class TestCompiled:
@@ -119,4 +119,4 @@ class TestCompiled:
             raise AssertionError("not for so little")
 
         monkeypatch.setattr(compiled, "kernels", never)
-        assert len([*tallies.of_clusters(SEED, 0, 10, 30, 10)]) == 3
+        assert len([*tallies.of_clusters(SEED, 0, 10, 30, 10, np.asarray)]) == 3
