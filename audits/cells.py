@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +17,16 @@ import pyarrow as pa
 from audits.flow import ABSENT, DUPLICATED, ENDPOINTS, PROVENANCE, Cell
 from contracts.labels import Labels
 from contracts.order import dense, ranks
-from ledger.snapshot import REVOKED, RULES, Arm, TrajectoryRange
+from ledger.snapshot import REVOKED, RULES, Arm, Readings, TrajectoryRange
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 FILLED = 0
 # Reason codes of cells: the index is the code.
 CELL_REASONS = ("", ABSENT, DUPLICATED, *(PROVENANCE + rule for rule in RULES))
 RULE_CODE = 3
-# What `entries` and `broken` of a range have in common.
-KEY = ("trajectory_id", "step", "endpoint", "arm", "layout", "acquisition_id", "candidate")
 _STEP_BITS = 31
 
 
@@ -82,9 +82,10 @@ class Grid:
     Transition `t` is `step[t]` of the trajectory with rank `trajectory[t]` in `trajectories`. Its cells
     stand from `base[t]` on: endpoint-major, then slot, layout, candidate, of which there are `width[t]`,
     named by `candidates` from `first[t]` on (`width` 1 and no name where no entry names any). `state` is
-    the reason code of every cell. `place` and `owner` are cell and transition of every row of `entries`,
-    -1 for an entry outside the layouts of its channel. `retired[t, arm]` says that all there is of an arm
-    was revoked.
+    the reason code of every cell. `owner`, `endpoint` and `slot` place every reading that was kept, and
+    `fits` says that its layout is one of its channel; `place` is the cell of every entry of those that fit,
+    and `placed` which entries of all that were kept these are. `retired[t, arm]` says that all there is of
+    an arm was revoked.
     """
 
     axes: Axes
@@ -97,10 +98,26 @@ class Grid:
     candidates: Ints
     candidate_names: pa.Array
     state: npt.NDArray[np.int8]
-    place: Ints
     owner: Ints
+    endpoint: Ints
+    slot: Ints
+    fits: Mask
+    place: Ints
+    placed: Mask
     retired: Mask
     refused: tuple[RefusedAt, ...]
+
+    @cached_property
+    def side(self) -> Ints:
+        """The side of every reading that was kept: transition times slots plus slot."""
+        side: Ints = self.owner * len(self.axes.slots) + self.slot
+        return side
+
+    def by_cell(self, values: npt.NDArray[Scalar], absent: Scalar) -> npt.NDArray[Scalar]:
+        """A value of every entry that was kept, by the cell it fills; `absent` where there is none."""
+        found = np.full(len(self.state), absent, values.dtype)
+        found[self.place] = values if self.placed.all() else values[self.placed]
+        return found
 
     def __len__(self) -> int:
         return len(self.step)
@@ -133,40 +150,39 @@ class Grid:
 
 def lay_out(part: TrajectoryRange, axes: Axes) -> Grid:
     """Put every entry of a range in its cell, and say what is wrong with the cells that are not filled."""
-    rows = pa.concat_tables([part.entries.select(KEY), part.broken.select(KEY)]).unify_dictionaries()
-    entered = np.arange(rows.num_rows) < part.entries.num_rows
-    rule = np.concatenate([np.full(part.entries.num_rows, -1), _ints(part.broken["rule"])])
+    readings = Readings.concat([part.kept, part.out]) if len(part.out) else part.kept
+    rows, kept = readings.table, len(part.kept)
+    rule = np.concatenate([np.full(kept, -1), part.rule.astype(np.int64)])
 
     transition, keys, trajectories = _transitions(rows, part)
-    arm, layout = _ints(rows["arm"]), _ints(rows["layout"])
+    arm, layout, endpoint = _ints(rows["arm"]), _ints(rows["layout"]), _after(rows)
     slot = _slots(arm, ranks(rows["acquisition_id"]), axes)
     revoked = rule == RULES.index(REVOKED)
     if (slot[~revoked] < 0).any():
         raise AssertionError("an entry of an acquisition that the selection does not list")
     fits = (layout >= 0) & (layout < axes.layouts) & ~revoked
 
-    candidate = ranks(rows["candidate"])
+    candidate = ranks(readings.cells["candidate"])
     radix = max(len(candidate.values), 1)
-    member, members = dense(
-        transition[fits] * radix + candidate.codes[fits].astype(np.int64), max(len(keys), 1) * radix
-    )
+    code, of = candidate.codes.astype(np.int64), readings.of_entry
+    fit = fits[of]
+    if not fit.all():
+        code, of = code[fit], of[fit]
+    member, members = dense((transition * radix)[of] + code, max(len(keys), 1) * radix)
     named = np.bincount(members // radix, minlength=len(keys))
     first = np.concatenate([[0], np.cumsum(named)])
     width = np.maximum(named, 1)
     base = np.concatenate([[0], np.cumsum(width * axes.cells)])
 
-    owner = transition[fits]
-    place = (_after(rows)[fits] * len(axes.slots) + slot[fits]) * axes.layouts + layout[fits]
-    place = base[owner] + place * width[owner] + (member - first[owner])
-    times = np.bincount(place[entered[fits]], minlength=int(base[-1]))
+    block = (endpoint * len(axes.slots) + slot) * axes.layouts + layout
+    place = (base[transition] + block * width[transition] - first[transition])[of] + member
+    entered = int(np.searchsorted(of, kept))
+    times = np.bincount(place[:entered], minlength=int(base[-1]))
     state = np.full(int(base[-1]), CELL_REASONS.index(ABSENT), np.int8)
     state[times == 1] = FILLED
     state[times > 1] = CELL_REASONS.index(DUPLICATED)
-    broken = ~entered[fits]
-    state[place[broken]] = RULE_CODE + rule[fits][broken]
+    state[place[entered:]] = RULE_CODE + rule[of[entered:]]
 
-    places = np.full(rows.num_rows, -1)
-    places[fits] = place
     refused = tuple(_refused(part, keys, trajectories, axes))
     return Grid(
         axes=axes,
@@ -179,8 +195,12 @@ def lay_out(part: TrajectoryRange, axes: Axes) -> Grid:
         candidates=members % radix,
         candidate_names=candidate.values,
         state=state,
-        place=places[entered],
-        owner=transition[entered],
+        owner=transition[:kept],
+        endpoint=endpoint[:kept],
+        slot=slot[:kept],
+        fits=fits[:kept],
+        place=place[:entered],
+        placed=fit[: part.kept.cells.num_rows],
         retired=_retired(transition, arm, revoked, refused, (len(keys), len(axes.arms))),
         refused=refused,
     )

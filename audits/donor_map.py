@@ -18,10 +18,11 @@ RangeDonors = dict[int, dict[tuple[str, int], str]]  # by arm, then by (trajecto
 
 def of_range(part: TrajectoryRange, arms: Sequence[int]) -> RangeDonors:
     """The donor of every transition of a range in some arms."""
-    arm = np.asarray(part.entries["arm"].to_numpy())
+    table = part.kept.table
+    arm = np.asarray(table["arm"].to_numpy())
     found: RangeDonors = {}
     for index in arms:
-        rows = part.entries.filter(pa.array(arm == index))
+        rows = table.filter(pa.array(arm == index))
         named = rows.select(["trajectory_id", "step", "view_source"]).group_by(
             ["trajectory_id", "step", "view_source"]
         )

@@ -25,11 +25,9 @@ def refused_faces(part: TrajectoryRange, grid: Grid, faulty: Mask) -> Iterator[t
     `faulty[t, slot]` says which sides are not whole.
     """
     slots = len(grid.axes.slots)
-    placed = np.flatnonzero(grid.place >= 0)
-    owner = grid.owner[placed]
-    within = (grid.place[placed] - grid.base[owner]) // (grid.width[owner] * grid.axes.layouts)
-    endpoint, slot = np.divmod(within, slots)
-    side = owner * slots + slot
+    side, endpoint = (
+        values if grid.fits.all() else values[grid.fits] for values in (grid.side, grid.endpoint)
+    )
     present = np.zeros(len(grid) * slots, bool)
     present[side] = True
     for refused in grid.refused:
@@ -38,9 +36,10 @@ def refused_faces(part: TrajectoryRange, grid: Grid, faulty: Mask) -> Iterator[t
 
     def one_each(column: str, among: Mask) -> pl.Series:
         """The digest (as a code) that the entries of each side carry, null where they carry none."""
-        codes = labelled(part.entries[column]).codes[placed]
+        codes = labelled(part.kept.table[column]).codes[grid.fits]
         carried = np.full(len(present), ABSENT, np.int32)
-        carried[side[among & (codes != ABSENT)]] = codes[among & (codes != ABSENT)]
+        carrying = among & (codes != ABSENT)
+        carried[side[carrying]] = codes[carrying]
         return pl.Series(carried[sides]).replace(ABSENT, None)
 
     sides = np.flatnonzero(present)
@@ -52,7 +51,7 @@ def refused_faces(part: TrajectoryRange, grid: Grid, faulty: Mask) -> Iterator[t
             "trajectory_id": transition,
             "step": grid.step[transition],
             "arm": np.array([arm for arm, _ in named])[slot],
-            "acquisition_id": [named[i][1] for i in slot.tolist()],
+            "acquisition_id": pl.Series([name for _, name in named], dtype=pl.String).gather(slot),
             "complete": ~faulty.reshape(-1)[sides],
             **{f"state_{name}": one_each("state_hash", endpoint == e) for e, name in enumerate(ENDPOINTS)},
             "candidates": one_each("candidates_hash", everywhere),
@@ -66,4 +65,4 @@ def refused_faces(part: TrajectoryRange, grid: Grid, faulty: Mask) -> Iterator[t
         )
     broken = judge_faces(summary, len(grid.axes.arms), grid.axes.acquisitions).broken
     for (code,), rows in broken.group_by(["code"], maintain_order=True):
-        yield str(code), rows["trajectory_id"].cast(pl.Int64).to_numpy()
+        yield str(code), rows["trajectory_id"].to_numpy()

@@ -30,7 +30,7 @@ from audits.shortfall import shortfall
 from audits.statistics.kernel import margins
 from contracts.errors import CannotAnswerError
 from contracts.order import ranks
-from ledger.snapshot import Arm, Selection, TrajectoryRange
+from ledger.snapshot import Arm, Readings, Selection, TrajectoryRange
 
 UNKNOWN = -1  # success of a trajectory that stores none, or stores both
 
@@ -172,8 +172,8 @@ def assemble_range(part: TrajectoryRange, axes: Axes) -> RangeFaces:
         balance=of_range(part, grid, done),
         transitions=len(grid),
         set_aside=set_aside,
-        kept_by_arm=np.bincount(_column(part.entries, "arm"), minlength=arms),
-        broken_by_arm=np.bincount(_column(part.broken, "arm"), minlength=arms),
+        kept_by_arm=_by_arm(part.kept, arms),
+        broken_by_arm=_by_arm(part.out, arms),
     )
 
 
@@ -187,7 +187,7 @@ class _Target:
 
     @classmethod
     def of(cls, part: TrajectoryRange, grid: Grid) -> _Target:
-        named = ranks(part.entries["target"])
+        named = ranks(part.kept.table["target"])
         code, differ = _one_each(grid.owner, named.codes, len(grid))
         place = np.full(len(grid), NO_TARGET)
         known = np.flatnonzero(code >= 0)
@@ -207,21 +207,22 @@ def _margins(part: TrajectoryRange, grid: Grid, target: Ints, done: Ints) -> Int
     """F of every cell of the complete transitions, int64[n, 2, L, slots]."""
     slots, layouts = len(grid.axes.slots), grid.axes.layouts
     out = np.empty((len(done), 2, slots, layouts), np.int64)
-    energy = np.empty(len(grid.state))
-    placed = grid.place >= 0
-    energy[grid.place[placed]] = np.asarray(part.entries["energy"].to_numpy())[placed]
+    energy = grid.by_cell(np.asarray(part.kept.cells["energy"].to_numpy()), np.float64(np.nan))
     width = grid.width[done]
     for k in np.unique(width).tolist():
         of_width = np.flatnonzero(width == k)
-        at = grid.base[done[of_width], None] + np.arange(grid.axes.cells * k)
         chosen = np.repeat(target[done[of_width]], grid.axes.cells)
-        out[of_width] = margins(energy[at].reshape(-1, k), chosen).reshape(-1, 2, slots, layouts)
+        if len(of_width) == len(grid):  # all there is, as it stands
+            table = energy.reshape(-1, k)
+        else:
+            table = energy[grid.base[done[of_width], None] + np.arange(grid.axes.cells * k)].reshape(-1, k)
+        out[of_width] = margins(table, chosen).reshape(-1, 2, slots, layouts)
     return out.transpose(0, 1, 3, 2)
 
 
 def _target_types(part: TrajectoryRange, grid: Grid, set_aside: ReasonCount) -> pa.Array:
     """The target type of every transition, None where absent or contradictory."""
-    named = ranks(part.entries["target_type"])
+    named = ranks(part.kept.table["target_type"])
     present = named.codes >= 0
     code, differ = _one_each(grid.owner[present], named.codes[present], len(grid))
     if differ.any():
@@ -236,7 +237,7 @@ def _target_types(part: TrajectoryRange, grid: Grid, set_aside: ReasonCount) -> 
 
 def _success(part: TrajectoryRange, grid: Grid, set_aside: ReasonCount) -> npt.NDArray[np.int8]:
     """The stored success of every trajectory: 0, 1 or UNKNOWN where absent or contradictory."""
-    column = part.entries["success"]
+    column = part.kept.table["success"]
     stored = _filled(column.cast(pa.int8()), UNKNOWN)
     present = stored != UNKNOWN
     names = len(grid.trajectories)
@@ -332,8 +333,12 @@ def _joined(arrays: Sequence[npt.NDArray[np.generic]], dtype: npt.DTypeLike) -> 
     return np.concatenate([np.empty(0, dtype), *(array.astype(dtype) for array in arrays)])
 
 
-def _column(table: pa.Table, name: str) -> Ints:
-    return np.asarray(table[name].to_numpy(), np.int64)
+def _by_arm(readings: Readings, arms: int) -> Ints:
+    """How many entries each arm has."""
+    arm = np.asarray(readings.table["arm"].to_numpy(), np.int64)
+    found = np.zeros(arms, np.int64)
+    np.add.at(found, arm, readings.lengths)
+    return found
 
 
 def _filled(column: pa.ChunkedArray | pa.Array, absent: int) -> Ints:

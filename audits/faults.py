@@ -185,7 +185,7 @@ def _whole_faults(
 ) -> Iterator[tuple[Mask, str]]:
     """What is wrong with whole transitions, in the order in which it is their reason."""
     outside = np.zeros(len(grid), bool)
-    outside[grid.owner[grid.place < 0]] = True
+    outside[grid.owner[~grid.fits]] = True
     yield outside, LAYOUT_UNKNOWN
     yield target == TWO_TARGETS, TARGETS_DIFFER
     yield target == FOREIGN_TARGET, TARGET_UNKNOWN
@@ -195,11 +195,14 @@ def _whole_faults(
 
 def _differing_candidates(grid: Grid, among: Mask) -> Mask:
     """The transitions of which every side is whole by its own candidates, but not by everybody's."""
+    if not among.any():
+        return among
     slots, layouts = len(grid.axes.slots), grid.axes.layouts
-    rows = np.flatnonzero(among[grid.owner] & (grid.place >= 0))
+    owner = np.searchsorted(grid.base, grid.place, side="right") - 1
+    rows = np.flatnonzero(among[owner])
     if not len(rows):
         return np.zeros(len(grid), bool)
-    owner = grid.owner[rows]
+    owner = owner[rows]
     within = grid.place[rows] - grid.base[owner]
     index = within % grid.width[owner]
     side = owner * slots + within // (grid.width[owner] * layouts) % slots
@@ -216,8 +219,8 @@ def _several_donors(part: TrajectoryRange, grid: Grid) -> Mask:
     several = np.zeros(len(grid), bool)
     any_donor = np.array([arm.view_source == ANY_DONOR for arm in grid.axes.arms], bool)
     if any_donor.any():
-        arm = np.asarray(part.entries["arm"].to_numpy(), np.int64)
-        source = ranks(part.entries["view_source"]).codes
+        arm = np.asarray(part.kept.table["arm"].to_numpy(), np.int64)
+        source = ranks(part.kept.table["view_source"]).codes
         group = grid.owner * len(any_donor) + arm
         one = np.zeros(len(grid) * len(any_donor), np.int64)
         one[group] = source

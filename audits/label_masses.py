@@ -31,13 +31,17 @@ class RangeMasses:
 
 def of_range(part: TrajectoryRange, arms: int) -> RangeMasses:
     """The mass of every cell of a range, from the entry of its target."""
-    entries = part.entries
-    candidate, target = entries["candidate"], entries["target"]
+    stored = part.kept.cells["label_mass"]
+    candidate, target = part.kept.cells["candidate"], part.kept.table["target"]
     names = ranks(pa.chunked_array([*candidate.chunks, *target.chunks], candidate.type))
-    of_target = names.codes[: entries.num_rows] == names.codes[entries.num_rows :]
-    mass = np.asarray(entries["label_mass"].to_numpy(), np.float64)[of_target]
-    arm = np.asarray(entries["arm"].to_numpy())[of_target]
-    present = entries["label_mass"].null_count < entries.num_rows
+    of_candidate, of_reading = np.split(names.codes, [len(candidate)])
+    of_target = of_candidate == of_reading[part.kept.of_entry]
+    arm = np.asarray(part.kept.table["arm"].to_numpy())[part.kept.of_entry[of_target]]
+    present = stored.null_count < len(stored)
+    if not present:
+        counts = np.bincount(arm, minlength=arms).tolist()
+        return RangeMasses(tuple(np.full(count, np.nan) for count in counts), present)
+    mass = np.asarray(stored.to_numpy(), np.float64)[of_target]
     return RangeMasses(tuple(mass[arm == index] for index in range(arms)), present)
 
 

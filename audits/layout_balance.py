@@ -86,14 +86,12 @@ class LayoutBalance:
 def of_range(part: TrajectoryRange, grid: Grid, done: Ints) -> RangeBalance:
     """The balance of the complete transitions `done` of a range."""
     layouts, width = grid.axes.layouts, grid.width[done]
-    column = part.entries["position"]
+    column = part.kept.cells["position"]
     if column.null_count == len(column):
         unequal = int(np.count_nonzero(width != layouts))
         return RangeBalance(by_count=len(done), by_count_unbalanced=unequal)
     stored = np.asarray(pc.fill_null(column, _NONE).to_numpy(), np.int64)
-    position = np.full(len(grid.state), _NONE)
-    placed = grid.place >= 0
-    position[grid.place[placed]] = stored[placed]
+    position = grid.by_cell(stored, np.int64(_NONE))
     total = RangeBalance()
     for k in np.unique(width).tolist():
         base = grid.base[done[width == k]]

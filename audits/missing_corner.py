@@ -19,7 +19,7 @@ from audits.faces import Faces, assemble_range, common_layouts, join
 from audits.flow import ENDPOINTS
 from audits.statistics import sensitivity, vectors
 from audits.statistics.sensitivity import CORNER_SIGNS, Corner
-from ledger.snapshot import Selection, TrajectoryRange
+from ledger.snapshot import Readings, Selection, TrajectoryRange
 
 ROLES = ("ref", "alt")
 SHOWN = ("state_hash", "request_hash", "view_hash")  # digests of what belongs to one endpoint
@@ -87,4 +87,4 @@ def _stood_in(part: TrajectoryRange, missing: tuple[int, int]) -> TrajectoryRang
     merged = pa.concat_tables([entries.filter(pa.array(~(of_arm & at))), twin]).unify_dictionaries()
     order = merged.append_column("name", merged["trajectory_id"].cast(pa.binary()))
     places = pc.sort_indices(order, sort_keys=[("name", "ascending"), ("step", "ascending")])
-    return TrajectoryRange(merged.take(places), part.broken)
+    return TrajectoryRange(Readings.of(merged.take(places)), part.out, part.rule)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-import numpy as np
 import polars as pl
 
 from contracts.face_models import FACE_CODES, FaceModel
@@ -23,7 +23,7 @@ SIDE = ("arm", "acquisition_id")
 class FaceVerdict:
     """`complete` has trajectory_id and step; `broken` also the code of the first rule broken.
 
-    Both are sorted by transition, text by its UTF-8 bytes.
+    Both are sorted by transition, text by its UTF-8 bytes, numbers by size.
     """
 
     complete: pl.DataFrame
@@ -35,7 +35,7 @@ def judge_faces(
 ) -> FaceVerdict:
     """Judge the transitions of a summary with one row per side, refused sides too.
 
-    Columns: trajectory_id (text), step, arm (0 to arms - 1), acquisition_id, complete (bool), and
+    Columns: trajectory_id (text or a number), step, arm (0 to arms - 1), acquisition_id, complete (bool), and
     state_before, state_after, candidates (any type that compares: codes, text or digests; null where the
     entries carry no digest). Where arms have to show the same view, also view_group (a number shared by
     those arms, null for the others), view_before and view_after. `acquisitions` are those in scope of each
@@ -50,7 +50,6 @@ def judge_faces(
         wanted = sum(max(len(names), 1) for names in acquisitions)
     faces = (
         summary.lazy()
-        .with_columns(pl.col("trajectory_id").cast(pl.String))
         .group_by(TRANSITION)
         .agg(
             wanted=pl.lit(wanted, dtype=pl.UInt32),
@@ -66,20 +65,43 @@ def judge_faces(
         .sort(TRANSITION)
         .collect()
     )
-    code = np.full(faces.height, None, dtype=object)
-    broken = failures(FaceModel, faces.drop(TRANSITION))
-    for failure in sorted(broken, key=lambda failure: FACE_CODES.index(failure.check), reverse=True):
-        code[failure.rows] = failure.check
-    judged = faces.select(TRANSITION).with_columns(pl.Series("code", code.tolist(), dtype=pl.String))
+    judged = faces.join(
+        _kinds(faces.drop(TRANSITION)),
+        on=list(FaceModel.to_schema().columns),
+        how="left",
+        maintain_order="left",
+    )
     return FaceVerdict(
         complete=judged.filter(pl.col("code").is_null()).select(TRANSITION),
-        broken=judged.filter(pl.col("code").is_not_null()),
+        broken=judged.filter(pl.col("code").is_not_null()).select(*TRANSITION, "code"),
     )
+
+
+def _kinds(counts: pl.DataFrame) -> pl.DataFrame:
+    """Every row that occurs, once, and the code of the first rule it breaks, null where it breaks none.
+
+    The model judges every row by itself, and transitions have few different counts.
+    """
+    kinds = counts.unique().sort(counts.columns)
+    return kinds.with_columns(pl.Series("code", _codes(tuple(kinds.rows())), dtype=pl.String))
+
+
+@lru_cache(maxsize=64)
+def _codes(rows: tuple[tuple[int, ...], ...]) -> tuple[str | None, ...]:
+    """What the model says of some rows; most ranges of an audit ask about the same ones."""
+    names = list(FaceModel.to_schema().columns)
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.UInt32), orient="row")
+    codes: list[str | None] = [None] * len(rows)
+    broken = failures(FaceModel, frame)
+    for failure in sorted(broken, key=lambda failure: FACE_CODES.index(failure.check), reverse=True):
+        for row in failure.rows.tolist():
+            codes[row] = failure.check
+    return tuple(codes)
 
 
 def _views(summary: pl.DataFrame) -> pl.LazyFrame:
     """The most different views at one endpoint that any group of arms shows, by transition."""
-    grouped = summary.lazy().with_columns(pl.col("trajectory_id").cast(pl.String))
+    grouped = summary.lazy()
     if "view_group" not in summary.columns:
         return grouped.select(TRANSITION, views=pl.lit(0, dtype=pl.UInt32)).unique()
     shown = [pl.col(f"view_{endpoint}").drop_nulls().n_unique() for endpoint in ("before", "after")]

@@ -7,6 +7,8 @@ disarm is none, so every model of this package is run through `failures`.
 
 from __future__ import annotations
 
+import importlib
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,24 @@ from numpy.typing import NDArray
 from pandera.config import ValidationDepth, config_context, get_config_global, set_config
 from pandera.errors import SchemaError, SchemaErrors
 
+
+def _without_strategies() -> None:
+    """Imports what pandera would at its first use, but without hypothesis.
+
+    It looks for it to offer strategies for tests, and would import all of it wherever it happens to be
+    installed; nothing here asks for strategies.
+    """
+    hidden = "hypothesis" not in sys.modules
+    if hidden:
+        sys.modules["hypothesis"] = None  # type: ignore[assignment]
+    try:
+        importlib.import_module("pandera.strategies.base_strategies")
+    finally:
+        if hidden:
+            del sys.modules["hypothesis"]
+
+
+_without_strategies()
 # pandera renders failure cases one Python object each; the rows come from the check's mask instead.
 N_FAILURE_CASES = 3
 

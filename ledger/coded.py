@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.labels import ABSENT, Labels
+from contracts.labels import ABSENT, Labels, all_differ
 from contracts.order import labelled
 
 Codes = npt.NDArray[np.int64]
@@ -22,18 +22,21 @@ def coded(column: pa.ChunkedArray) -> Labels:
 
 
 def encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A plain column as dictionary<int32, …>, run by run: sorted entries repeat their digests."""
-    return pa.chunked_array(
-        [_by_runs(chunk) for chunk in column.chunks], pa.dictionary(pa.int32(), column.type)
-    )
+    """A plain column as dictionary<int32, …>: run by run, since sorted entries repeat their digests."""
+    runs = pc.run_end_encode(column.combine_chunks())
+    values, ends = runs.values, runs.run_ends.to_numpy()
+    codes, labels = _distinct(values)
+    if len(ends) < len(column):
+        codes = np.repeat(codes, np.diff(ends, prepend=0))
+    return pa.chunked_array([Labels(codes, labels).array], pa.dictionary(pa.int32(), column.type))
 
 
-def _by_runs(array: pa.Array) -> pa.DictionaryArray:
-    runs = pc.run_end_encode(array)
-    values = runs.values.dictionary_encode()
-    ends = runs.run_ends.to_numpy()
-    run = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    return pa.DictionaryArray.from_arrays(values.indices.take(pa.array(run)), values.dictionary)
+def _distinct(values: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """A code for each of some values, ABSENT for null, and the distinct ones."""
+    if not values.null_count and all_differ(values):
+        return np.arange(len(values), dtype=np.int32), values
+    once = values.dictionary_encode()
+    return numbers(once.indices).astype(np.int32), once.dictionary
 
 
 def places(values: pa.ChunkedArray | pa.Array, vocabulary: pa.Array) -> Codes:

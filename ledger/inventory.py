@@ -19,6 +19,7 @@ from ledger.engines import INLINE, Engine
 from ledger.index_rows import SegmentRow
 from ledger.matching import OUTSIDE, Arms, Matcher
 from ledger.objects import Objects
+from ledger.readings import Readings
 from ledger.refusals import RefusedRow
 from ledger.scope import Scope
 from ledger.segment_rows import SegmentRows
@@ -151,8 +152,10 @@ class _Kernel:
     def _runs(self, rows: SegmentRows, matcher: Matcher, seen: _Seen) -> Runs:
         columns = matcher.columns if self.refused is None else (*matcher.columns, "step")
         names, pieces = [pa.array([], pa.string())], []
-        start, stop, entries = ([np.empty(0, np.int64)] for _ in range(3))
-        for low, table in rows.tables(tuple(dict.fromkeys(columns))):
+        start, stop, counts = ([np.empty(0, np.int64)] for _ in range(3))
+        for low, entries in rows.tables(tuple(dict.fromkeys(columns))):
+            found = Readings.of(entries)
+            table = found.table
             arm = matcher.arms(table)
             if self.refused is not None:
                 seen.admitted |= self.refused.met(table, arm, self.scope)
@@ -160,18 +163,18 @@ class _Kernel:
             at = np.flatnonzero(arm != OUTSIDE)
             if not len(at):
                 continue
-            pieces.append((low, low + table.num_rows))
+            pieces.append((low, low + entries.num_rows))
             _note(table, arm, at, seen)
             trajectory = coded(table["trajectory_id"])
             code = trajectory.codes[at]
             first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
-            after = np.append(first[1:], len(at))
+            last = at[np.append(first[1:], len(at)) - 1]
             names.append(trajectory.values.take(pa.array(code[first])).cast(pa.string()))
-            start.append(low + at[first])
-            stop.append(low + at[after - 1] + 1)
-            entries.append(after - first)
+            start.append(low + found.first[at[first]])
+            stop.append(low + found.first[last] + found.lengths[last])
+            counts.append(np.add.reduceat(found.lengths[at], first))
         return _merged(
-            rows.segment, tuple(pieces), pa.concat_arrays(names), *map(np.concatenate, (start, stop, entries))
+            rows.segment, tuple(pieces), pa.concat_arrays(names), *map(np.concatenate, (start, stop, counts))
         )
 
 

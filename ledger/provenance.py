@@ -57,17 +57,18 @@ class ScopeFacts:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the rules say of each entry of a table, row by row.
+    """What the rules say of each reading of a table, row by row.
 
     `rule` is the index into RULES of the first rule broken, MEETS_ALL where none is; `level` the rank
     of the level reached, NO_LEVEL where a rule other than `level` is broken. `transition` numbers the
-    transitions of the table from 0. `absent` counts the entries that lack each required digest.
+    transitions of the table from 0. `absent` has the readings that lack each required digest, of those with
+    a level.
     """
 
     rule: npt.NDArray[np.int8]
     level: npt.NDArray[np.int8]
     transition: Codes
-    absent: Mapping[str, int]
+    absent: Mapping[str, Mask]
 
     @property
     def kept(self) -> Mask:
@@ -98,17 +99,17 @@ class ProvenanceCount:
         """The entries that entered."""
         return self.entries_in - sum(self.entries_out.values())
 
-    def add(self, judged: Judgement) -> None:
-        """Count one table of entries; a transition must not be spread over two tables."""
-        self.entries_in += len(judged.rule)
+    def add(self, judged: Judgement, entries: Codes) -> None:
+        """Count one table; `entries` of each of its readings. A transition must not be spread over two."""
+        self.entries_in += int(entries.sum())
         for rule in np.unique(judged.rule[judged.rule != MEETS_ALL]).tolist():
             out = judged.rule == rule
-            self.entries_out[RULES[rule]] += int(np.count_nonzero(out))
+            self.entries_out[RULES[rule]] += int(entries[out].sum())
             self.transitions_out[RULES[rule]] += len(np.unique(judged.transition[out]))
         for level in Level:
-            self.levels[level] += int(np.count_nonzero(judged.level == level.rank))
-        for column, count in judged.absent.items():
-            self.absent[column] += count
+            self.levels[level] += int(entries[judged.level == level.rank].sum())
+        for column, mask in judged.absent.items():
+            self.absent[column] += int(entries[mask].sum())
 
     def merge(self, other: ProvenanceCount) -> None:
         """Add what was counted elsewhere of other transitions."""
@@ -126,9 +127,10 @@ class ProvenanceCount:
 
 
 def apply_rules(entries: pa.Table, facts: ScopeFacts) -> Judgement:
-    """Judge every entry of a table that holds whole transitions, sorted by (trajectory_id, step).
+    """Judge every reading of a table that holds whole transitions, sorted by (trajectory_id, step).
 
-    `entries` has the canonical columns and `arm`, the index into `scope.arms`.
+    `entries` has the canonical columns and `arm`, the index into `scope.arms`; what only one candidate has
+    is not looked at.
     """
     columns = _columns(entries, facts)
     rule = np.full(entries.num_rows, MEETS_ALL, np.int8)
@@ -141,7 +143,7 @@ def apply_rules(entries: pa.Table, facts: ScopeFacts) -> Judgement:
     level[rule != MEETS_ALL] = NO_LEVEL
     rule[(rule == MEETS_ALL) & (level < facts.scope.require.rank)] = CODE[LEVEL]
     levelled = level != NO_LEVEL
-    absent = {column: int(np.count_nonzero(mask & levelled)) for column, mask in columns.absent.items()}
+    absent = {column: mask & levelled for column, mask in columns.absent.items()}
     return Judgement(rule, level, columns.transition, absent)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ledger.coded import Codes, places
@@ -19,6 +20,7 @@ from ledger.matching import Matcher
 from ledger.objects import Objects
 from ledger.provenance import Judgement, ProvenanceCount, ScopeFacts, apply_rules
 from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, cut
+from ledger.readings import Readings
 from ledger.refusals import RefusedRow
 
 # What is told of an entry that broke a rule: where it belongs, and no number to compute with.
@@ -30,15 +32,27 @@ Value = TypeVar("Value")
 class TrajectoryRange:
     """Everything in scope of some consecutive trajectories.
 
-    `entries` are those that meet every rule at the required level: canonical columns (text and digests
-    coded) and `arm` int8, the index into `scope.arms`, sorted by (trajectory_id, step). `broken` has the
-    place of every other entry, in the same order, and `rule` int8, the index into RULES of the first rule
-    it breaks. `refused` are the refused sides without entries, those of revoked acquisitions included.
+    `kept` are the readings that meet every rule at the required level: canonical columns (text and digests
+    coded) and `arm` int8, the index into `scope.arms`, sorted by (trajectory_id, step). `out` are all others
+    in the same order, and `rule` int8 the index into RULES of the first rule each breaks. `refused` are the
+    refused sides without entries, those of revoked acquisitions included.
     """
 
-    entries: pa.Table
-    broken: pa.Table
+    kept: Readings
+    out: Readings
+    rule: npt.NDArray[np.int8]
     refused: tuple[RefusedRow, ...] = ()
+
+    @property
+    def entries(self) -> pa.Table:
+        """What was kept, one row an entry."""
+        return self.kept.entries
+
+    @property
+    def broken(self) -> pa.Table:
+        """The place of every other entry, and its `rule`."""
+        rule = pa.array(np.repeat(self.rule, self.out.lengths))
+        return self.out.entries.select(BROKEN_COLUMNS).append_column("rule", rule)
 
 
 @dataclass(frozen=True)
@@ -80,8 +94,8 @@ class RangeTask:
             self.trajectories.part(low, high), self.refused[first:last], self.places[first:last] - low
         )
 
-    def ranges(self, objects: Objects, matcher: Matcher) -> Iterator[tuple[pa.Table, tuple[RefusedRow, ...]]]:
-        """The entries in scope and the refused sides of every range, not judged yet."""
+    def ranges(self, objects: Objects, matcher: Matcher) -> Iterator[tuple[Readings, tuple[RefusedRow, ...]]]:
+        """The readings in scope and the refused sides of every range, not judged yet."""
         reader = RangeReader(objects, matcher, self.trajectories)
         try:
             for low, high in cut(self.trajectories.entries, RANGE_ENTRIES):
@@ -109,24 +123,23 @@ class RangeKernel(Generic[Value]):
 
     def __call__(self, task: RangeTask) -> Iterator[Worked[Value]]:
         """One result for every range, in order."""
-        for entries, sides in task.ranges(self.objects, Matcher(self.facts.scope)):
-            judged = apply_rules(entries, self.facts)
+        for readings, sides in task.ranges(self.objects, Matcher(self.facts.scope)):
+            judged = apply_rules(readings.table, self.facts)
             count = ProvenanceCount()
-            count.add(judged)
-            value = self.work(judged_range(entries, judged, sides))
-            del entries, judged  # or they would stay while the next range is read
+            count.add(judged, readings.lengths)
+            value = self.work(judged_range(readings, judged, sides))
+            del readings, judged  # or they would stay while the next range is read
             pa.default_memory_pool().release_unused()  # else it keeps three times what a range takes
             yield Worked(value, count)
             del value
 
 
-def judged_range(entries: pa.Table, judged: Judgement, refused: tuple[RefusedRow, ...]) -> TrajectoryRange:
-    """A range of entries, divided by what the rules say of them."""
-    out = entries.select(BROKEN_COLUMNS).append_column("rule", pa.array(judged.rule))
-    kept = judged.kept
-    if kept.all():
-        return TrajectoryRange(entries, out.slice(0, 0), refused)
-    return TrajectoryRange(entries.filter(pa.array(kept)), out.filter(pa.array(~kept)), refused)
+def judged_range(
+    readings: Readings, judged: Judgement, refused: tuple[RefusedRow, ...] = ()
+) -> TrajectoryRange:
+    """A range of readings, divided by what the rules say of them."""
+    out = ~judged.kept
+    return TrajectoryRange(readings.where(~out), readings.where(out), judged.rule[out], refused)
 
 
 def itself(part: TrajectoryRange) -> TrajectoryRange:

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.order import ranks
 from contracts.schema import TRANSPORT, TYPES
-from ledger.coded import Codes, encoded, numbers, places
+from ledger.coded import Codes, places
 from ledger.inventory import Runs
-from ledger.matching import OUTSIDE, Arms, Matcher
+from ledger.matching import OUTSIDE, Matcher
 from ledger.objects import Objects
+from ledger.readings import CELLS, Readings
 from ledger.segment_reader import SegmentReader
 from ledger.segment_rows import SegmentRows
 
@@ -33,18 +33,17 @@ COLUMNS = (
     "success", "label_mass",
 )  # fmt: skip
 
-# Text and digests are coded: comparing them needs no more, and a range of plain digests is large.
+# Text is coded as it is read, digests once a range is whole.
 SCHEMA = pa.schema(
     [
-        pa.field(
-            c.name,
-            pa.dictionary(pa.int32(), TYPES[c.type]) if c.type in ("text", "digest") else TYPES[c.type],
-        )
+        pa.field(c.name, pa.dictionary(pa.int32(), TYPES["text"]) if c.type == "text" else TYPES[c.type])
         for c in TRANSPORT.columns
         if c.name in COLUMNS
     ]
     + [pa.field("arm", pa.int8())]
 )
+
+NONE = Readings.of(SCHEMA.empty_table())
 
 
 def cut(entries: Codes, limit: int) -> Iterator[tuple[int, int]]:
@@ -106,16 +105,16 @@ def _copied(names: pa.Array, first: int, last: int) -> pa.Array:
 
 @dataclass
 class _Piece:
-    """The entries in scope of part of a row group: `rows[i]` is the number of the i-th in its segment."""
+    """The readings in scope of part of a row group; the i-th begins at row `rows[i]` of its segment."""
 
     rows: Codes
-    table: pa.Table
+    readings: Readings
     done: int = 0
 
-    def before(self, last: int) -> pa.Table:
-        """The entries not given yet whose rows are below `last`."""
+    def before(self, last: int) -> Readings:
+        """The readings not given yet that begin below row `last`."""
         start, self.done = self.done, int(np.searchsorted(self.rows, last))
-        return self.table.slice(start, self.done - start)
+        return self.readings.slice(start, self.done)
 
 
 @dataclass
@@ -128,17 +127,17 @@ class RangeReader:
     _held: dict[tuple[int, int], _Piece] = field(default_factory=dict)
     _open: tuple[int, SegmentReader] | None = None
 
-    def read(self, low: int, high: int) -> pa.Table:
-        """The entries in scope of the trajectories [low, high), with `arm`, by (trajectory_id, step)."""
+    def read(self, low: int, high: int) -> Readings:
+        """The readings in scope of the trajectories [low, high), with `arm`, by (trajectory_id, step)."""
         spans = list(self.trajectories.spans(low, high))
-        parts = [SCHEMA.empty_table()]
+        parts = [NONE]
         for index, first, last in spans:
             for start, stop in self.trajectories.runs[index].pieces:
                 if start < last and stop > first:
                     parts.append(self._piece(index, start, stop, first).before(last))
         self._drop()
-        table = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
-        return table if len(spans) < 2 else by_transition(table)
+        found = Readings.concat(parts).coded()
+        return found if len(spans) < 2 else found.by_transition()
 
     def close(self) -> None:
         """Let go of everything that is open or held."""
@@ -152,9 +151,8 @@ class RangeReader:
         piece = self._held.get((index, start))
         if piece is None:
             table = self._reader(index).read(start, stop, self._columns)
-            arm = self.matcher.narrowed(table, self.matcher.arms(table))
-            rows = np.flatnonzero(arm != OUTSIDE)
-            piece = _Piece(start + rows, in_scope(table, arm, rows))
+            rows, readings = in_scope(table, self.matcher)
+            piece = _Piece(start + rows, readings)
             piece.before(first)
             self._held[index, start] = piece
         return piece
@@ -176,24 +174,23 @@ class RangeReader:
         """Forget what is used up, and what would be too much to hold."""
         rows = 0
         for key, piece in list(self._held.items()):
-            rows += len(piece.rows)
+            entries = piece.readings.cells.num_rows
+            rows += entries
             if piece.done == len(piece.rows) or rows > HELD_ROWS:
-                rows -= len(piece.rows)
+                rows -= entries
                 del self._held[key]
 
 
-def in_scope(table: pa.Table, arm: Arms, rows: Codes) -> pa.Table:
-    """The rows in scope as they are kept: their digests as codes, most of which repeat."""
-    table = table.select(COLUMNS)
-    if len(rows) < table.num_rows:
-        table, arm = table.take(pa.array(rows)), arm[rows]
-    columns = [
-        encoded(column) if pa.types.is_fixed_size_binary(column.type) else column for column in table.columns
-    ]
-    return pa.Table.from_arrays([*columns, pa.array(arm)], schema=SCHEMA)
-
-
-def by_transition(table: pa.Table) -> pa.Table:
-    """Rows of several segments in the order of (trajectory_id, step), otherwise as they stand."""
-    key = ranks(table["trajectory_id"]).codes.astype(np.int64) << 31 | numbers(table["step"])
-    return table.take(pa.array(np.argsort(key, kind="stable")))
+def in_scope(table: pa.Table, matcher: Matcher) -> tuple[Codes, Readings]:
+    """The readings in scope of some rows, and the row each begins at."""
+    found = Readings.of(table)
+    arm = matcher.narrowed(found.table, matcher.arms(found.table))
+    inside = arm != OUTSIDE
+    rows = found.first[inside]
+    found = found.where(inside)
+    shared = found.table.select([name for name in COLUMNS if name not in CELLS])
+    table = pa.Table.from_arrays([*shared.columns, pa.array(arm[inside])], schema=NONE.table.schema)
+    cells = pa.Table.from_arrays(
+        found.cells.select(NONE.cells.column_names).columns, schema=NONE.cells.schema
+    )
+    return rows, Readings(table, found.lengths, cells)

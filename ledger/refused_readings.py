@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from contracts.digest import pack
 from ledger.event_types import RefusalEvent
-from ledger.matching import OUTSIDE, Matcher
+from ledger.matching import Matcher
 from ledger.objects import Objects
-from ledger.ranges import COLUMNS, SCHEMA, in_scope
+from ledger.ranges import COLUMNS, NONE, in_scope
+from ledger.readings import Readings
 from ledger.refusals import RefusedRow
 from ledger.segment_reader import SegmentReader
 
@@ -31,9 +32,9 @@ class RefusedReadings:
     objects: Objects
     refusals: Mapping[int, RefusalEvent]
 
-    def of(self, sides: Sequence[RefusedRow], matcher: Matcher) -> pa.Table:
-        """The rows of some sides that were scored, as entries of a range would be, in no order."""
-        parts = [SCHEMA.empty_table()]
+    def of(self, sides: Sequence[RefusedRow], matcher: Matcher) -> Readings:
+        """The rows of some sides that were scored, as those of a range would be, in no order."""
+        parts = [NONE]
         for event in sorted({side.event for side in sides}):
             wanted = _keys([side for side in sides if side.event == event])
             with SegmentReader.whole(self.objects, self.refusals[event], "refusals") as reader:
@@ -46,9 +47,8 @@ class RefusedReadings:
             found = keys.join(wanted, list(SIDE), join_type="left semi")["place"]
             table = table.take(found.combine_chunks().sort())
             table = table.filter(pc.equal(table["status"].cast(pa.string()), "ok"))
-            arm = matcher.narrowed(table, matcher.arms(table))
-            parts.append(in_scope(table, arm, np.flatnonzero(arm != OUTSIDE)))
-        return pa.concat_tables(parts).unify_dictionaries()
+            parts.append(in_scope(table, matcher)[1])
+        return Readings.concat(parts)
 
 
 def _keys(sides: Sequence[RefusedRow]) -> pa.Table:

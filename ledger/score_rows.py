@@ -8,7 +8,6 @@ process or workers beside it, is a `Way`; what is made of them is the same for a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -273,16 +272,5 @@ class _Pass:
 
 @cache
 def warm() -> None:
-    """Judges no rows at all: pandera makes its checks at their first use, which takes a while.
-
-    It also looks for hypothesis then, to offer strategies for tests, and would import all of it wherever
-    it happens to be installed; nothing here asks for strategies.
-    """
-    hidden = "hypothesis" not in sys.modules
-    if hidden:
-        sys.modules["hypothesis"] = None  # type: ignore[assignment]
-    try:
-        Reader(ChannelBook(())).judge(())
-    finally:
-        if hidden:
-            del sys.modules["hypothesis"]
+    """Judges no rows at all: pandera makes its checks at their first use, which takes a while."""
+    Reader(ChannelBook(())).judge(())

@@ -17,7 +17,7 @@ from ledger.matching import Matcher
 from ledger.objects import Objects
 from ledger.provenance import ProvenanceCount, ScopeFacts, apply_rules
 from ledger.range_tasks import RangeKernel, RangeTask, TrajectoryRange, itself, judged_range
-from ledger.ranges import by_transition
+from ledger.readings import Readings
 from ledger.refusals import RefusedRow
 from ledger.refused_readings import RefusedReadings
 from ledger.scope import Arm, Scope, Standing
@@ -75,10 +75,10 @@ class Selection:
         none of this.
         """
         matcher = Matcher(self.scope)
-        for entries, sides in RangeTask.of(self._inventory).ranges(self._objects, matcher):
-            readings = self._readings.of(sides, matcher)
-            merged = by_transition(pa.concat_tables([entries, readings]).unify_dictionaries())
-            yield judged_range(merged, apply_rules(merged, self._facts), ())
+        for readings, sides in RangeTask.of(self._inventory).ranges(self._objects, matcher):
+            others = self._readings.of(sides, matcher).coded()
+            merged = Readings.concat([readings, others]).coded().by_transition()
+            yield judged_range(merged, apply_rules(merged.table, self._facts), ())
 
 
 def select(

@@ -48,6 +48,7 @@ from ledger.object_names import refusal_index_name
 from ledger.objects import Objects
 from ledger.provenance import LEVEL, REVOKED, RULES, ProvenanceCount
 from ledger.range_tasks import TrajectoryRange
+from ledger.readings import Readings
 from ledger.refusals import RefusedRow, decode_index
 from ledger.refused_readings import RefusedReadings
 from ledger.scope import ANY_DONOR, OWN, WHERE, Arm, Level, Scope, Standing
@@ -70,6 +71,7 @@ __all__ = [
     "PredictionScope",
     "Predictions",
     "ProvenanceCount",
+    "Readings",
     "RefusedRow",
     "Scope",
     "SegmentRow",

@@ -43,7 +43,9 @@ def of_clusters(
         make: Callable[[int, int], Counts] = partial(draws.counts, seed, stream, clusters)
     else:
         make = partial(compiled.counts, kernels, seed, stream, clusters)
-    return _in_turn(lambda start, stop: then(make(start, stop)), resamples, step, _workers(clusters * resamples, workers))
+    return _in_turn(
+        lambda start, stop: then(make(start, stop)), resamples, step, _workers(clusters * resamples, workers)
+    )
 
 
 def of_classes(

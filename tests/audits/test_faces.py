@@ -18,10 +18,10 @@ from audits.flow import Cell
 from contracts.channel import Channel
 from contracts.digest import blake3_digest, pack
 from contracts.errors import CannotAnswerError
-from ledger.range_tasks import BROKEN_COLUMNS, TrajectoryRange
+from ledger.range_tasks import TrajectoryRange
 from ledger.ranges import SCHEMA
 from ledger.refusals import Fault, RefusedRow
-from ledger.snapshot import LEVEL, REVOKED, RULES, Arm, Level, ProvenanceCount, Scope
+from ledger.snapshot import LEVEL, REVOKED, RULES, Arm, Level, ProvenanceCount, Readings, Scope
 
 NAMES = ("direct", "shown")
 TEXT = ("trajectory_id", "endpoint", "view_source", "acquisition_id", "candidate", "target", "target_type")
@@ -87,19 +87,18 @@ def one_range(rows, refused: Sequence[RefusedRow] = ()) -> TrajectoryRange:
     rows = sorted(rows, key=lambda row: (row["trajectory_id"].encode(), row["step"]))
     kept = [row for row in rows if row["rule"] is None]
     out = [row for row in rows if row["rule"] is not None]
-    rule = pa.array([RULES.index(row["rule"]) for row in out], pa.int8())
-    return TrajectoryRange(
-        _table(kept), _table(out).select(BROKEN_COLUMNS).append_column("rule", rule), tuple(refused)
-    )
+    readings = Readings.of(_table(out))
+    rule = np.array([RULES.index(row["rule"]) for row in out], np.int8)[readings.first]
+    return TrajectoryRange(Readings.of(_table(kept)), readings, rule, tuple(refused))
 
 
 def _table(rows) -> pa.Table:
     columns = []
     for column in SCHEMA:
         values = [row.get(column.name) for row in rows]
+        if pa.types.is_fixed_size_binary(column.type):
+            values = [None if v is None else pack(blake3_digest(v.encode())) for v in values]
         if pa.types.is_dictionary(column.type):
-            if not pa.types.is_string(column.type.value_type):
-                values = [None if v is None else pack(blake3_digest(v.encode())) for v in values]
             columns.append(pa.array(values, column.type.value_type).dictionary_encode())
         else:
             columns.append(pa.array(values, column.type))
