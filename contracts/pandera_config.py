@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 import pandera.polars as pp
@@ -41,6 +42,7 @@ def _without_strategies() -> None:
 _without_strategies()
 # pandera renders failure cases one Python object each; the rows come from the check's mask instead.
 N_FAILURE_CASES = 3
+_ONE_AT_A_TIME = Lock()  # what `forced` sets is set for the whole process
 
 
 @contextmanager
@@ -79,7 +81,7 @@ def failures(model: type[pp.DataFrameModel], frame: pl.DataFrame) -> tuple[Failu
     assert isinstance(frame, pl.DataFrame), "a LazyFrame would have its data checks skipped"
     assert pl.Binary not in frame.dtypes, "judge a projection without Binary columns"
     try:
-        with forced():
+        with _ONE_AT_A_TIME, forced():
             model.validate(frame, lazy=True)
     except SchemaErrors as error:
         return tuple(_failure(each, frame.height) for each in error.schema_errors)

@@ -32,8 +32,14 @@ def for_segments() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(AT_A_TIME + 1, "segments")
 
 
+@cache
+def for_ranges() -> ThreadPoolExecutor:
+    """Reads and judges ranges of trajectories beside each other."""
+    return ThreadPoolExecutor(AT_A_TIME, "ranges")
+
+
 def _forget() -> None:
-    for pool in (for_columns, for_blocks, for_segments):
+    for pool in (for_columns, for_blocks, for_segments, for_ranges):
         pool.cache_clear()
 
 

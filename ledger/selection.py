@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ledger.attested import NOBODY, Vouched
 from ledger.donor_views import collect
-from ledger.engines import HERE, Means
+from ledger.engines import HERE, Means, beside
 from ledger.index_rows import SegmentRow
 from ledger.inventory import Inventory, take
 from ledger.matching import Matcher
@@ -48,7 +48,7 @@ class Selection:
 
         The engine decides how ranges are cut and where `work` is done: it is pure and can be pickled.
         """
-        return self._map(work, self._means)
+        return self._map(work, Means(beside(self._means.engine), self._means.progress))
 
     def ranges(self) -> Iterator[TrajectoryRange]:
         """The ranges themselves, one at a time in this process."""
@@ -96,7 +96,7 @@ def select(
     """The selection of a scope from segments and refused sides in the order of the log."""
     channels = {arm.channel.fingerprint for arm in scope.arms}
     segments = [s for s in segments if s.kind == scope.kind and not channels.isdisjoint(s.channels)]
-    inventory = take(objects, segments, refused, scope, means.engine)
+    inventory = take(objects, segments, refused, scope, beside(means.engine))
     asked = set().union(*inventory.acquisitions)
     acquired = vouched.acquisitions(objects, segments, asked)
     attested = {
