@@ -60,6 +60,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece: as it is where it is one, since `combine_chunks` copies even that."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def encode(array: pa.Array) -> pa.DictionaryArray:
     """A text array of any layout as dictionary<int32, string>."""
     if not pa.types.is_dictionary(array.type):

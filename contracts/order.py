@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from contracts.labels import ABSENT, Codes, Labels, Mask, distinct, in_order
+from contracts.labels import ABSENT, Codes, Labels, Mask, distinct, in_order, whole
 from contracts.schema import TRANSPORT
 
 Ints = NDArray[np.int64]
@@ -36,7 +36,7 @@ def ranks(column: pa.ChunkedArray) -> Labels:
 def labelled(column: pa.ChunkedArray) -> Labels:
     """A text or binary column as codes into its distinct values, in any order."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    array = coded.unify_dictionaries().combine_chunks()
+    array = whole(coded.unify_dictionaries())
     indices = array.indices.cast(pa.int32())
     if indices.null_count:
         indices = pc.fill_null(indices, ABSENT)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.labels import ABSENT, Labels, all_differ
+from contracts.labels import ABSENT, Labels, all_differ, whole
 from contracts.order import labelled
 
 Codes = npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ def coded(column: pa.ChunkedArray) -> Labels:
 
 def encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A plain column as dictionary<int32, …>: run by run, since sorted entries repeat their digests."""
-    runs = pc.run_end_encode(column.combine_chunks())
+    runs = pc.run_end_encode(whole(column))
     values, ends = runs.values, runs.run_ends.to_numpy()
     codes, labels = _distinct(values)
     if len(ends) < len(column):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from contracts.labels import ABSENT
+from contracts.labels import ABSENT, whole
 from contracts.order import ranks
 from ledger.coded import Codes, encoded, numbers
 
@@ -129,7 +129,7 @@ def _differences(column: pa.ChunkedArray) -> list[Mask]:
     """Where a row differs from the one before, as masks of which any may say so."""
     if column.null_count == len(column):
         return []
-    array = column.combine_chunks()
+    array = whole(column)
     if pa.types.is_dictionary(array.type):
         if len(array.dictionary) == 1 and not array.null_count:
             return []

@@ -21,6 +21,7 @@ from audits.statistics.cohort import Batch, Cohort, Statistic
 from audits.statistics.vectors import Vector
 
 _SINGLE = 1 << 24  # whole numbers below this are exact as float32
+_CELLS = 1 << 16  # replicates times clusters worked on at once: they stay in the processor's cache
 _TABLE_CELLS = 1 << 22  # the most cells of a cumulative table, blocks times clusters
 
 
@@ -83,7 +84,7 @@ class Ordered:
         sums = []
         for part, table in zip(self._limbs.parts, self._sums, strict=True):
             inside = np.einsum("bk,bk->b", taken, part[found.block])
-            sums.append(np.einsum("bc,bc->b", batch.counts, table[found.block]) + inside)
+            sums.append(_row_products(batch.counts, table, found.block) + inside)
         result = exact.join(sums, self._limbs.width, self._sum_bound)
         return np.where(count == 0, 0, result)
 
@@ -100,6 +101,18 @@ class Ordered:
     def _drawn_below(self, batch: Batch) -> npt.NDArray[Any]:
         """How many drawn rows lie below each block: whole numbers [b, blocks], exact in their type."""
         return exact.product(batch.drawn, self._below)
+
+
+def _row_products(
+    counts: npt.NDArray[np.int64], table: npt.NDArray[np.int64], row: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The product of each row of `counts` with that row of a table: int64[b]."""
+    found = np.empty(len(counts), dtype=np.int64)
+    step = max(1, _CELLS // max(table.shape[1], 1))
+    for start in range(0, len(counts), step):
+        part = slice(start, start + step)
+        np.einsum("bc,bc->b", counts[part], table[row[part]], out=found[part])
+    return found
 
 
 @dataclass(frozen=True)
