@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from audits.flow import ABSENT, DUPLICATED, ENDPOINTS, PROVENANCE, Cell
+from contracts.errors import CannotAnswerError
 from contracts.labels import Labels
 from contracts.order import dense, ranks
 from ledger.snapshot import REVOKED, RULES, Arm, Readings, TrajectoryRange
@@ -28,6 +29,9 @@ FILLED = 0
 CELL_REASONS = ("", ABSENT, DUPLICATED, *(PROVENANCE + rule for rule in RULES))
 RULE_CODE = 3
 _STEP_BITS = 31
+# Cells of a range, of which each takes some ten bytes; complete transitions fill all of theirs.
+_MOST_CELLS = 1 << 23
+_LEAST_FILLED = 4  # times as many cells as entries are looked at in any case
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,7 @@ def lay_out(part: TrajectoryRange, axes: Axes) -> Grid:
     first = np.concatenate([[0], np.cumsum(named)])
     width = np.maximum(named, 1)
     base = np.concatenate([[0], np.cumsum(width * axes.cells)])
+    _require_room(int(base[-1]), len(of), axes)
 
     block = (endpoint * len(axes.slots) + slot) * axes.layouts + layout
     place = (base[transition] + block * width[transition] - first[transition])[of] + member
@@ -203,6 +208,20 @@ def lay_out(part: TrajectoryRange, axes: Axes) -> Grid:
         placed=fit[: part.kept.cells.num_rows],
         retired=_retired(transition, arm, revoked, refused, (len(keys), len(axes.arms))),
         refused=refused,
+    )
+
+
+def _require_room(cells: int, entries: int, axes: Axes) -> None:
+    """CannotAnswerError where nearly all cells of a range are empty, and there are too many to look at."""
+    if cells <= max(_MOST_CELLS, _LEAST_FILLED * entries):
+        return
+    arm = max(range(len(axes.arms)), key=lambda index: len(axes.acquisitions[index]))
+    raise CannotAnswerError(
+        "a complete transition has a side of every acquisition in scope, and there are too many",
+        code="too-many-acquisitions",
+        got=f"{len(axes.acquisitions[arm]):,} acquisitions of {axes.arms[arm].channel.name}",
+        expected="acquisitions that most transitions have",
+        next_step="name those that are meant with --acquisition; see `ledger acquisition list`",
     )
 
 

@@ -24,7 +24,7 @@ from ledger.readings import CELLS, Readings
 from ledger.segment_reader import SegmentReader
 from ledger.segment_rows import SegmentRows
 
-RANGE_ENTRIES = 1 << 18
+RANGE_ENTRIES = 1 << 17
 HELD_ROWS = 1 << 20
 # What rules and audits read of an entry, beside what the scope filters by.
 COLUMNS = (

@@ -23,7 +23,7 @@ PERMUTATION_STREAM: Final = 1 << 63
 """The stream of permutations; 0 is that of every audit but JEV, which uses the year."""
 CLUSTER_BITS: Final = 31
 """There are fewer than 2^31 clusters."""
-_BATCH_CELLS: Final = 1 << 21  # clusters times replicates worked on at once: 16 MB an array
+_BATCH_CELLS: Final = 1 << 20  # clusters times replicates worked on at once: 8 MB an array, in two threads
 _BATCH_FEWEST: Final = 8  # replicates that share one pass over the cluster sums, while memory allows
 _BATCH_MOST: Final = 1024  # replicates worked on at once however few the clusters
 _CHUNK = 1 << 15  # values worked on at once: the temporaries stay in the processor's cache
@@ -81,7 +81,7 @@ def class_counts(
 
 def batch_size(clusters: int) -> int:
     """How many replicates to make at once so that memory stays bounded; no result depends on it."""
-    fewest = min(_BATCH_FEWEST, 4 * _BATCH_CELLS // max(clusters, 1))
+    fewest = min(_BATCH_FEWEST, 8 * _BATCH_CELLS // max(clusters, 1))
     return max(1, fewest, min(_BATCH_MOST, _BATCH_CELLS // max(clusters, 1)))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache, partial
 from typing import Final, TypeVar
 
 import numpy as np
@@ -85,14 +85,23 @@ def _in_turn(make: Callable[[int, int], T], resamples: int, step: int, workers: 
         yield from (make(*turn) for turn in turns)
         return
     waiting: deque[Future[T]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for turn in turns:
-                waiting.append(pool.submit(make, *turn))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
+    try:
+        for turn in turns:
+            waiting.append(_threads(workers).submit(make, *turn))
+            if len(waiting) > workers:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+        wait(waiting)
+
+
+@cache
+def _threads(workers: int) -> ThreadPoolExecutor:
+    """Threads that stay: new ones would each be given memory of their own, which is not given back."""
+    return ThreadPoolExecutor(workers, "draws")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # threads are not there in a child

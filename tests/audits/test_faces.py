@@ -542,3 +542,30 @@ def test_completeness_against_looking_at_every_transition(changes, repeats):
     mine = [(found.trajectories[c], int(s)) for c, s in zip(found.cluster, found.step, strict=True)]
     assert mine == complete_slowly(rows, named)
     assert found.flow.transitions == found.flow.complete + sum(e.count for e in found.flow.excluded)
+
+
+class TestRoom:
+    NAMED = tuple(f"run-{number}" for number in range(9))
+
+    def rows(self, steps: int):
+        """Each step scored once by every run, or by one of them."""
+        runs = [self.NAMED if steps == 1 else (self.NAMED[step],) for step in range(steps)]
+        return [
+            row
+            for step, names in enumerate(runs)
+            for name in names
+            for row in face(step=step, acquisition_id=name)
+        ]
+
+    def test_acquisitions_that_few_transitions_have_are_refused_before_their_cells_are_made(
+        self, monkeypatch
+    ):
+        monkeypatch.setattr("audits.cells._MOST_CELLS", 100)
+        with pytest.raises(CannotAnswerError) as caught:
+            faces(self.rows(9), named=(self.NAMED, self.NAMED))
+        assert caught.value.code == "too-many-acquisitions"
+        assert "9 acquisitions of direct" in str(caught.value)
+
+    def test_as_many_that_all_transitions_have_are_none_too_many(self, monkeypatch):
+        monkeypatch.setattr("audits.cells._MOST_CELLS", 100)
+        assert faces(self.rows(1), named=(self.NAMED, self.NAMED)).flow.complete == 1
