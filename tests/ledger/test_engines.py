@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import ContractError, LedgerError, StorageError, TamperError, UsageError
+from contracts.threads import AT_A_TIME
 from ledger import engines, range_tasks, segments
 from ledger.engine_pool import PAYS, Pool
-from ledger.engines import INLINE, Inline, engine, share
+from ledger.engines import INLINE, THREADS, Inline, engine, share
 from tests.ledger import engine_cases as cases
 from tests.ledger import kernels
 from tests.ledger.homes import Place
@@ -140,6 +142,64 @@ class TestPool:
         with pytest.raises(TamperError) as there:
             cases.audited(place, pool)
         assert here.value.as_dict() == there.value.as_dict()
+
+
+class TestThreads:
+    def test_results_come_in_the_order_of_tasks_from_this_process(self) -> None:
+        assert list(THREADS.map(kernels.numbers, kernels.TASKS)) == [(n, os.getpid()) for n in EXPECTED]
+        assert list(THREADS.map(kernels.numbers, [])) == []
+
+    def test_there_are_no_more_tasks_under_way_than_threads(self) -> None:
+        under_way, most, lock = 0, 0, threading.Lock()
+
+        def kernel(task: kernels.Count) -> Iterator[int]:
+            nonlocal under_way, most
+            with lock:
+                under_way += 1
+                most = max(most, under_way)
+            time.sleep(0.002)
+            with lock:
+                under_way -= 1
+            yield task.start
+
+        assert list(THREADS.map(kernel, kernels.TASKS)) == [task.start for task in kernels.TASKS]
+        assert 1 <= most <= AT_A_TIME
+
+    @pytest.mark.parametrize("error", [cases.TAMPERED, ZeroDivisionError("by 0")])
+    def test_an_error_is_raised_in_its_turn_and_the_threads_go_on(self, error: Exception) -> None:
+        found: list[int] = []
+        with pytest.raises(type(error)) as caught:
+            found.extend(THREADS.map(kernels.Failing(7, error), kernels.TASKS))
+        assert caught.value is error
+        assert [number for number, _ in THREADS.map(kernels.numbers, kernels.TASKS)] == EXPECTED
+
+    def test_nothing_is_begun_when_nobody_takes_results(self) -> None:
+        begun: list[int] = []
+
+        def kernel(task: kernels.Count) -> Iterator[int]:
+            begun.append(task.start)
+            yield task.start
+
+        results = THREADS.map(kernel, kernels.TASKS)
+        next(results)
+        results.close()  # type: ignore[attr-defined]
+        so_far = len(begun)
+        assert so_far <= AT_A_TIME + 1
+        time.sleep(0.02)
+        assert len(begun) == so_far
+
+    def test_audits_are_the_same(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        expected = cases.audited(place, INLINE)
+        for entries in (1, 60, 1000):
+            monkeypatch.setattr(engines, "THREAD_ENTRIES", entries)
+            assert cases.audited(place, INLINE) == expected
+        cases.damaged(place)
+        with pytest.raises(TamperError) as cut:
+            cases.audited(place, INLINE)
+        monkeypatch.setattr(engines, "THREAD_ENTRIES", 1 << 19)
+        with pytest.raises(TamperError) as whole:
+            cases.audited(place, INLINE)
+        assert cut.value.as_dict() == whole.value.as_dict()
 
 
 @pytest.mark.parametrize("kind", [LedgerError, ContractError, StorageError])
