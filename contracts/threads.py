@@ -8,12 +8,9 @@ not wait for other work in the same pool.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
 
-Item = TypeVar("Item")
 AT_A_TIME = 2  # numpy and Arrow let go of the interpreter; more threads would wait for memory
 
 
@@ -33,16 +30,6 @@ def for_blocks() -> ThreadPoolExecutor:
 def for_segments() -> ThreadPoolExecutor:
     """Makes the parts of a segment beside each other, and stores them."""
     return ThreadPoolExecutor(AT_A_TIME + 1, "segments")
-
-
-def ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """The items, each made in a thread while the one before it is used."""
-    end = object()
-    with ThreadPoolExecutor(1) as maker:
-        coming = maker.submit(next, items, end)
-        while (item := coming.result()) is not end:
-            coming = maker.submit(next, items, end)
-            yield item  # type: ignore[misc]
 
 
 def _forget() -> None:

@@ -7,7 +7,6 @@ all different and of no use to a statistic, are reduced to whether one is there 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +19,6 @@ from contracts.errors import TamperError
 from contracts.labels import Labels, distinct, in_order, joined
 from contracts.order import dense, labelled, pack
 from contracts.schema import JEV, JEV_POSITIVES
-from contracts.threads import ahead
 from ledger.index_rows import SegmentRow
 from ledger.jev_scope import PredictionScope
 from ledger.objects import Objects
@@ -72,37 +70,23 @@ def targets(
     objects: Objects, segments: Sequence[SegmentRow], scope: PredictionScope
 ) -> Iterator[tuple[SegmentRow, Columns]]:
     """The targets of each segment of predictions that are in scope; each file verified as it is read."""
-    carried: pa.Table | None = None
-    columns = Columns()
-    # each row group is read and decoded in a thread while the one before it is reduced
-    with closing(ahead(_groups(objects, segments))) as groups:
-        for segment, group, more in groups:
-            if group is None:
-                yield segment, columns
-                columns = Columns()
-                continue
-            table = within(group, scope)
-            if carried is not None:
-                table = pa.concat_tables([carried, table])
-            # Rows are cut into groups and segments anywhere, so the last may be half of a target.
-            carried = None
-            if more and table.num_rows and table["arm"][-1].as_py() == AFTER:
-                carried, table = table.slice(table.num_rows - 1), table.slice(0, table.num_rows - 1)
-            if table.num_rows:
-                _reduce(table, columns)
-
-
-def _groups(
-    objects: Objects, segments: Sequence[SegmentRow]
-) -> Iterator[tuple[SegmentRow, pa.Table | None, bool]]:
-    """The row groups of each segment, then None for its end; and whether rows follow in any segment."""
     names = [*TEXT, "arm", "mass_kind", *NUMBERS, "request_hash"]
+    carried: pa.Table | None = None
     for number, segment in enumerate(segments):
+        columns = Columns()
         with SegmentReader.whole(objects, segment) as reader:
             last = reader.group_starts[-1]
             for stop, group in zip(reader.group_starts[1:], reader.groups(names), strict=True):
-                yield segment, group, stop < last or number + 1 < len(segments)
-        yield segment, None, number + 1 < len(segments)
+                table = within(group, scope)
+                if carried is not None:
+                    table = pa.concat_tables([carried, table])
+                # Rows are cut into groups and segments anywhere, so the last may be half of a target.
+                carried, more = None, stop < last or number + 1 < len(segments)
+                if more and table.num_rows and table["arm"][-1].as_py() == AFTER:
+                    carried, table = table.slice(table.num_rows - 1), table.slice(0, table.num_rows - 1)
+                if table.num_rows:
+                    _reduce(table, columns)
+        yield segment, columns
 
 
 def positives(objects: Objects, segment: SegmentRow, scope: PredictionScope) -> Columns:

@@ -25,11 +25,10 @@ from contracts.look_alikes import twins
 from contracts.raw_rows import RawRows, gather
 from contracts.rows import IN_FLIGHT, NOTHING_ELSE, Elsewhere, RowResult, canonical_rows
 from contracts.source_table import SourceTable
-from contracts.threads import ahead
 from ledger.event_types import Source
 from ledger.scope import DONOR
 from ledger.sharing import Sharing
-from ledger.source_batches import SourceBatches
+from ledger.source_batches import SourceBatches, ahead
 from ledger.sources import read_source
 from ledger.spill import Ranges, Spill, counted
 from ledger.staging import Staged
