@@ -256,10 +256,13 @@ class _Columns:
         place = {key: i for i, key in enumerate(distinct)}
         self._places = {name: [place[id(x)] for x in columns] for name, columns in needed.items()}
         self._kept = needed  # keeps the arrays alive, so that no id is reused
-        self._table = exact.SumTable([cohort.sums(x) for x in distinct.values()], cohort.clusters)
+        # the sizes are one more column, so that the counts are widened and multiplied once and not twice
+        columns = [*(cohort.sums(x) for x in distinct.values()), cohort.sizes]
+        self._table = exact.SumTable(columns, cohort.clusters)
 
     def values(self, batch: Batch) -> dict[str, exact.Replicates]:
-        sums = self._table.weighted(batch.drawn)
+        *sums, rows = self._table.weighted(batch.drawn)
+        batch.rows = rows.astype(np.int64, copy=False)
         return {
             name: statistic.values(batch, [sums[i] for i in self._places[name]])
             for name, statistic in self._statistics.items()

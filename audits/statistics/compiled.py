@@ -16,19 +16,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from audits.statistics import draws
+from audits.statistics import draws, philox_vectors
 
 WORTHWHILE: Final = 1 << 29
 """Draws below which numpy is done before numba has been imported and has compiled, in a second or two."""
-_TRIAL: Final = 103  # clusters, no multiple of 4
+_TRIAL: Final = 487  # clusters: some steps of the machine code and part of one, no multiple of 4
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """`each(found, seed, stream, first, wide)` and `of_class(found, classes, seed, stream, first)`.
+    """`each(found, seed, stream, first)` and `of_class(found, classes, seed, stream, first)`.
 
     Both add the draws of replicates `first` on to `found`, a row a replicate. `each` counts clusters in
-    uint8 and says how often a count passed 255, `of_class` counts classes in int64.
+    uint8 and says in how many rows one passed 255, `of_class` counts classes in int64.
     """
 
     each: Callable[..., int]
@@ -85,75 +85,55 @@ def kernels() -> Kernels | None:
 
 
 def _compile(numba: Any) -> Kernels:
-    """Philox-4x64-10 and the choice of a cluster, both by the upper half of a 128-bit product."""
-    high = _upper_half(numba)
+    """The two counts around blocks of draws; in which order a replicate is drawn does not matter to them."""
+    fill = philox_vectors.fill(numba)
+    place = philox_vectors.places()
+    many = len(place)
     u64 = np.uint64
-    multipliers = u64(0xD2E7470EE14C6C93), u64(0xCA5A826395121157)
-    weyl = u64(0x9E3779B97F4A7C15), u64(0xBB67AE8584CAA73B)
-    first_multiplier, second_multiplier = multipliers
-    first_weyl, second_weyl = weyl
-    zero, one, three, four, byte = u64(0), u64(1), u64(3), u64(4), u64(8)
-
-    @numba.njit(inline="always")
-    def block(counter, a, b):  # type: ignore[no-untyped-def]
-        x0, x1, x2, x3 = counter, zero, zero, zero
-        for _ in range(10):
-            high0, low0 = high(first_multiplier, x0), first_multiplier * x0
-            high1, low1 = high(second_multiplier, x2), second_multiplier * x2
-            x0, x1, x2, x3 = high1 ^ x1 ^ a, low1, high0 ^ x3 ^ b, low0
-            a += first_weyl
-            b += second_weyl
-        return x0, x1, x2, x3
+    one, three, four, width = u64(1), u64(3), u64(4), u64(many // 4)
 
     @numba.njit("uint64(uint8[:, ::1], uint64, uint64, uint64)", nogil=True)
     def each(found, seed, stream, first):  # type: ignore[no-untyped-def]
         clusters = u64(found.shape[1])
         blocks = (clusters + three) // four
-        full = zero
-        for place in range(found.shape[0]):
-            row = found[place]
-            start = (first + u64(place)) * blocks + one  # numpy steps its counter before the first block
-            left = clusters
-            for step in range(blocks):
-                for u in block(start + u64(step), seed, stream):
-                    if left > zero:
-                        drawn = high(u, clusters)
-                        value = u64(row[drawn]) + one
-                        row[drawn] = value
-                        full += value >> byte
-                        left -= one
+        drawn = np.empty(many, dtype=np.uint64)
+        full = u64(0)
+        for replicate in range(found.shape[0]):
+            row = found[replicate]
+            start = (first + u64(replicate)) * blocks + one  # numpy steps its counter before the first block
+            for step in range(u64(0), blocks, width):
+                fill(drawn.ctypes.data, start + u64(step), seed, stream, clusters)
+                left = clusters - u64(step) * four
+                if left >= u64(many):
+                    for i in range(many):
+                        row[drawn[i]] += 1
+                else:
+                    for i in range(many):
+                        if place[i] < left:
+                            row[drawn[i]] += 1
+            counted = u64(0)
+            for i in range(clusters):
+                counted += u64(row[i])
+            full += u64(counted != clusters)
         return full
 
     @numba.njit("void(int64[:, ::1], uint16[::1], uint64, uint64, uint64)", nogil=True)
     def of_class(found, classes, seed, stream, first):  # type: ignore[no-untyped-def]
         clusters = u64(len(classes))
         blocks = (clusters + three) // four
-        for place in range(found.shape[0]):
-            row = found[place]
-            start = (first + u64(place)) * blocks + one
-            left = clusters
-            for step in range(blocks):
-                for u in block(start + u64(step), seed, stream):
-                    if left > zero:
-                        row[classes[high(u, clusters)]] += 1
-                        left -= one
+        drawn = np.empty(many, dtype=np.uint64)
+        for replicate in range(found.shape[0]):
+            row = found[replicate]
+            start = (first + u64(replicate)) * blocks + one
+            for step in range(u64(0), blocks, width):
+                fill(drawn.ctypes.data, start + u64(step), seed, stream, clusters)
+                left = clusters - u64(step) * four
+                if left >= u64(many):
+                    for i in range(many):
+                        row[classes[drawn[i]]] += 1
+                else:
+                    for i in range(many):
+                        if place[i] < left:
+                            row[classes[drawn[i]]] += 1
 
     return Kernels(each, of_class)
-
-
-def _upper_half(numba: Any) -> Any:
-    """floor(a*b / 2^64) of two uint64, one instruction on a 64-bit processor."""
-    ir = importlib.import_module("llvmlite.ir")
-    extending = importlib.import_module("numba.extending")
-    u64 = numba.types.uint64
-
-    @extending.intrinsic
-    def high(_context, a, b):  # type: ignore[no-untyped-def]
-        def code(_backend, builder, _signature, values):  # type: ignore[no-untyped-def]
-            wide = ir.IntType(128)
-            product = builder.mul(*(builder.zext(value, wide) for value in values))
-            return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
-
-        return u64(u64, u64), code
-
-    return high

@@ -10,7 +10,6 @@ Source: STATISTICS rule 5; Salmon et al., Parallel random numbers: as easy as 1,
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,7 +26,9 @@ _BATCH_CELLS: Final = 1 << 20  # clusters times replicates worked on at once: 8 
 _BATCH_FEWEST: Final = 8  # replicates that share one pass over the cluster sums, while memory allows
 _BATCH_MOST: Final = 1024  # replicates worked on at once however few the clusters
 _CHUNK = 1 << 15  # values worked on at once: the temporaries stay in the processor's cache
-_LOW_WORD = 0 if sys.byteorder == "little" else 1
+_KEPT = 1 << 19  # values in a piece of memory, of which only what is written to is ever there
+_BINS = 1 << 13  # counts made at once: they stay in the nearest cache
+_BYTE = 255
 
 
 def raw(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.NDArray[np.uint64]:
@@ -46,15 +47,21 @@ def draws(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.N
     return found
 
 
-def counts(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.NDArray[np.int64]:
-    """How often replicates [start, stop) draw each cluster: int64[stop - start, clusters]; rows sum to C."""
+def counts(seed: int, stream: int, clusters: int, start: int, stop: int) -> npt.NDArray[np.integer]:
+    """How often replicates [start, stop) draw each cluster, [stop - start, clusters]; rows sum to C.
+
+    A byte a count where no count needs more, else int64: what is written, kept and read again is short.
+    """
     check(seed, stream, clusters, start, stop)
-    found = np.empty((stop - start, clusters), dtype=np.int64)
-    for first, drawn in _rows(seed, stream, clusters, start, stop):
-        # one count over several replicates, each with bins of its own
-        np.add(drawn, np.arange(0, drawn.size, clusters)[:, None], out=drawn)
-        tally = np.bincount(drawn.ravel(), minlength=drawn.size)
-        found[first : first + len(drawn)] = tally.reshape(drawn.shape)
+    found: npt.NDArray[np.integer] = np.empty((stop - start, clusters), dtype=np.uint8)
+    together = max(1, _BINS // clusters)  # replicates that share a count, each with bins of its own
+    for first, drawn in _rows(seed, stream, clusters, start, stop, together):
+        for place in range(0, len(drawn), together):
+            part = drawn[place : place + together]
+            tally = np.bincount(part.ravel(), minlength=part.size)
+            if clusters > _BYTE and found.dtype == np.uint8 and int(tally.max()) > _BYTE:
+                found = found.astype(np.int64)
+            found[first + place : first + place + len(part)] = tally.reshape(part.shape)
     return found
 
 
@@ -67,13 +74,14 @@ def class_counts(
     """
     check(seed, stream, len(classes), start, stop)
     found = np.zeros((stop - start, number), dtype=np.int64)
-    room = np.empty(_CHUNK, dtype=np.uint64)
+    room = _room(2 * _CHUNK).reshape(2, _CHUNK)
     labels = np.empty(_CHUNK, dtype=np.uint16)
-    for row, replicate in enumerate(range(start, stop)):
-        generator, _ = _generator(seed, stream, len(classes), replicate, replicate + 1)
+    generator, width = _generator(seed, stream, len(classes), start, stop)
+    for row in range(stop - start):
         for begin in range(0, len(classes), _CHUNK):
             size = min(_CHUNK, len(classes) - begin)
-            drawn = _scaled(generator.random_raw(size), len(classes), room[:size])
+            values = generator.random_raw(min(_CHUNK, width - begin))[:size]
+            drawn = _scaled(values, len(classes), *room[:, :size])
             # no draw is out of bounds; "clip" lets numpy write where it is told without a copy
             found[row] += np.bincount(classes.take(drawn, out=labels[:size], mode="clip"), minlength=number)
     return found
@@ -103,42 +111,64 @@ def _generator(seed: int, stream: int, clusters: int, start: int, stop: int) -> 
     return np.random.Philox(counter=start * width // 4, key=key), width
 
 
+def _room(size: int) -> npt.NDArray[np.uint64]:
+    """An array to write to, cut from a piece so large that the allocator keeps smaller ones once it is freed.
+
+    Otherwise memory goes back after each chunk, and the kernel has to clear it for the next.
+    """
+    return np.empty(max(size, _KEPT), dtype=np.uint64)[:size]
+
+
 def _rows(
-    seed: int, stream: int, clusters: int, start: int, stop: int
+    seed: int, stream: int, clusters: int, start: int, stop: int, together: int = 1
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
     """Some replicates at a time, the place of the first and what they draw: int64[few, clusters].
 
-    What is drawn stands in one place that the next step writes to again.
+    Of `together` ones the k-th draws from clusters numbered from k*C on. What is drawn stands in one place
+    that the next step writes to again.
     """
     generator, width = _generator(seed, stream, clusters, start, stop)
     few = max(1, min(_CHUNK // width, stop - start))
-    room = np.empty(few * width, dtype=np.uint64)
+    whole, part = few * width, min(few * width, _CHUNK)
+    room, spare = np.split(_room(whole + part), [whole])
+    offsets = np.repeat(np.arange(few) % together * clusters, clusters if together > 1 else 0)
     for first in range(0, stop - start, few):
-        size = min(few, stop - start - first) * width
-        for begin in range(0, size, _CHUNK):
-            part = room[begin : min(begin + _CHUNK, size)]
-            _scaled(generator.random_raw(len(part)), clusters, part)
-        yield first, room[:size].view(np.int64).reshape(-1, width)[:, :clusters]
+        many = min(few, stop - start - first)
+        for begin in range(0, many * width, _CHUNK):
+            size = min(_CHUNK, many * width - begin)
+            _scaled(generator.random_raw(size), clusters, room[begin : begin + size], spare[:size])
+        drawn = room[: many * width].view(np.int64).reshape(many, width)[:, :clusters]
+        if together > 1:
+            numbered = spare[: drawn.size].view(np.int64).reshape(drawn.shape)
+            drawn = np.add(drawn, offsets[: drawn.size].reshape(drawn.shape), out=numbered)
+        yield first, drawn
 
 
 def scaled(values: npt.NDArray[np.uint64], clusters: int) -> npt.NDArray[np.int64]:
     """floor(u*C / 2^64) for each value u, with C < 2^31."""
-    return _scaled(values, clusters, np.empty(len(values), dtype=np.uint64))
+    return _scaled(values, clusters, *np.empty((2, len(values)), dtype=np.uint64))
 
 
 def _scaled(
-    values: npt.NDArray[np.uint64], clusters: int, room: npt.NDArray[np.uint64]
+    values: npt.NDArray[np.uint64],
+    clusters: int,
+    room: npt.NDArray[np.uint64],
+    spare: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.int64]:
-    """The same by 32-bit halves u = h*2^32 + l, in `room`: floor((h*C + floor(l*C / 2^32)) / 2^32).
+    """The same in `room`: with C < 2^s and u = h*2^s + l, floor((h*C + floor(l*C / 2^s)) / 2^(64-s)).
 
-    No product passes 2^63. The second term is below C, so the lower half matters only where the low word of
-    h*C is within C of its end: one value in 2^32 / C, looked at one by one.
+    No product passes 2^64. The second term is below C, so the lower bits matter only where those of h*C that
+    are shifted out are within C of their end: one value in 2^(64-s) / C. Whether there is any is seen from
+    the largest of them, in `spare`; then they are looked at one by one.
     """
-    size, half = np.uint64(clusters), np.uint64(32)
-    np.right_shift(values, half, out=room)
+    bits = clusters.bit_length()
+    size, low = np.uint64(clusters), np.uint64(bits)
+    np.right_shift(values, low, out=room)
     np.multiply(room, size, out=room)
-    close = np.flatnonzero(room.view(np.uint32)[_LOW_WORD::2] >= np.uint32((1 << 32) - clusters))
-    if len(close):
-        room[close] += ((values[close] & np.uint64(0xFFFFFFFF)) * size) >> half
-    np.right_shift(room, half, out=room)
+    np.left_shift(room, low, out=spare)
+    edge = (1 << 64) - (clusters << bits)
+    if len(spare) and int(spare.max()) >= edge:
+        close = np.flatnonzero(spare >= np.uint64(edge))
+        room[close] += ((values[close] & np.uint64((1 << bits) - 1)) * size) >> low
+    np.right_shift(room, np.uint64(64 - bits), out=room)
     return room.view(np.int64)

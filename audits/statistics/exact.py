@@ -23,8 +23,9 @@ Float = npt.NDArray[np.float64]
 EXACT_FLOAT: Final = 1 << 53
 _INT64: Final = 1 << 63
 _SLICE: Final = 1 << 18  # multiplications in one call: OpenBLAS shares out more than that
-_TALLEST: Final = 64  # replicates of a slice
 _THINNEST: Final = 32  # clusters of a slice, so that the calls themselves cost little
+_SHORTEST: Final = 64  # replicates of a slice
+_WIDENED: Final = 1 << 14  # counts widened at a time: in the cache, and in memory that is used again
 
 
 def bound(x: Integers) -> int:
@@ -127,17 +128,22 @@ def product(counts: npt.NDArray[Any], matrix: npt.NDArray[Any]) -> npt.NDArray[A
     """`counts` [b, C] times a matrix [C, k] of whole numbers, in its type, which must hold every sum.
 
     In slices too small for the linear algebra library to start threads of its own, which wait by spinning and
-    take the processors from the threads that draw; and few enough counts for the cache as they are widened.
+    take the processors from the threads that draw; and few enough counts for the cache as they are widened,
+    in one place.
     """
-    rows, columns = len(counts), max(matrix.shape[1], 1)
-    result = np.zeros((rows, matrix.shape[1]), dtype=matrix.dtype)
-    tall = max(min(_TALLEST, rows, _SLICE // (_THINNEST * columns)), 1)
-    step = max(_SLICE // (tall * columns), 1)
-    for start in range(0, len(matrix), step):
-        part = slice(start, start + step)
-        widened = counts[:, part].astype(matrix.dtype, copy=False)
-        for row in range(0, rows, tall):
-            result[row : row + tall] += widened[row : row + tall] @ matrix[part]
+    rows, columns = len(counts), matrix.shape[1]
+    result = np.zeros((rows, columns), dtype=matrix.dtype)
+    if not result.size or not len(matrix):
+        return result
+    some = min(rows, max(_WIDENED // len(matrix), _SHORTEST), max(_SLICE // (_THINNEST * columns), 1))
+    step = max(min(_SLICE // (some * columns), _WIDENED // some), _THINNEST)
+    room = np.empty(some * min(step, len(matrix)), dtype=matrix.dtype)
+    for top in range(0, rows, some):
+        for start in range(0, len(matrix), step):
+            narrow, part = counts[top : top + some, start : start + step], matrix[start : start + step]
+            wide = room[: narrow.size].reshape(narrow.shape)
+            np.copyto(wide, narrow, casting="unsafe")
+            result[top : top + some] += wide @ part
     return result
 
 

@@ -44,7 +44,7 @@ class QueryCohort(Cohort):
         classes, first = _classes([self.sizes, *sums])
         if len(first) > MOST_CLASSES:
             return super().replicates(statistics, batch=batch, progress=progress)
-        table = exact.SumTable([x[first] for x in sums], self.clusters)
+        table = exact.SumTable([*(x[first] for x in sums), self.sizes[first]], self.clusters)
         place = {key: index for index, key in enumerate(distinct)}
         parts: dict[str, list[exact.Replicates]] = {name: [] for name in statistics}
         done = 0
@@ -53,7 +53,7 @@ class QueryCohort(Cohort):
         )
         for counts in made:
             drawn = Batch(counts, self.sizes[first])
-            found = table.weighted(counts)
+            *found, drawn.rows = table.weighted(counts)
             for name, each in statistics.items():
                 parts[name].append(each.values(drawn, [found[place[id(each.vector.numerators)]]]))
             done += len(counts)

@@ -95,6 +95,32 @@ class TestItself:
         want = [np.bincount(row, minlength=23).tolist() for row in drawn]
         assert draws.counts(SEED, 5, 23, 10, 40).tolist() == want
 
+    @pytest.mark.parametrize("clusters", [1, 5, 8, 15, 16, 17, 63, 64, 65, 101, 254, 255, 256, 257])
+    def test_chunks_and_bins_have_no_edges(self, monkeypatch: pytest.MonkeyPatch, clusters: int) -> None:
+        wanted = [by_hand(SEED, 9, clusters, b) for b in range(3, 12)]
+        monkeypatch.setattr(draws, "_CHUNK", 64)
+        monkeypatch.setattr(draws, "_BINS", 33)
+        assert draws.draws(SEED, 9, clusters, 3, 12).tolist() == wanted
+        counted = [np.bincount(row, minlength=clusters).tolist() for row in wanted]
+        assert draws.counts(SEED, 9, clusters, 3, 12).tolist() == counted
+        classes = np.arange(clusters, dtype=np.uint16)
+        assert draws.class_counts(classes, clusters, SEED, 9, 3, 12).tolist() == counted
+
+    def test_counts_are_as_wide_as_they_have_to_be(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        narrow = draws.counts(SEED, 5, 70, 0, 600)
+        monkeypatch.setattr(draws, "_BYTE", 4)
+        wide = draws.counts(SEED, 5, 70, 0, 600)
+        assert (narrow.dtype, wide.dtype) == (np.uint8, np.int64)
+        assert np.array_equal(narrow, wide)
+
+    @pytest.mark.parametrize("clusters", [1, 2, 3, 255, 256, 4097, (1 << 30) - 1, 1 << 30, (1 << 31) - 1])
+    def test_values_at_the_edge_of_a_cluster(self, clusters: int) -> None:
+        edges = [(k << 64) // clusters for k in {0, 1, clusters // 3, clusters // 2, clusters - 1, clusters}]
+        near = {edge + step for edge in edges for step in range(-3, 4)}
+        u = sorted(value for value in near if 0 <= value <= MASK)
+        found = draws.scaled(np.array(u, dtype=np.uint64), clusters)
+        assert found.tolist() == [(x * clusters) >> 64 for x in u]
+
     def test_seeds_and_streams_differ(self) -> None:
         rows = {draws.draws(seed, stream, 30, 0, 1).tobytes() for seed in (1, 2) for stream in (0, 1)}
         assert len(rows) == 4

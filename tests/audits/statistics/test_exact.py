@@ -114,6 +114,22 @@ class TestItself:
         mixed = exact.SumTable([x[order] for x in columns], 500).weighted(weights[:, order])
         assert all(np.array_equal(a, b) for a, b in zip(whole, mixed, strict=True))
 
+    @pytest.mark.parametrize(
+        ("rows", "groups"), [(1, 3), (63, 257), (65, 256), (130, 1000), (300, 7), (2, 40_000)]
+    )
+    @pytest.mark.parametrize("kind", [np.uint8, np.int64])
+    def test_slices_of_the_product_have_no_edges(self, rows: int, groups: int, kind: type) -> None:
+        draw = np.random.default_rng(rows)
+        counts = draw.integers(0, 256, (rows, groups)).astype(kind)
+        matrix = draw.integers(-(1 << 29), 1 << 29, (groups, 3))
+        found = exact.product(counts, matrix.astype(np.float64))
+        assert np.array_equal(found.astype(np.int64), counts.astype(np.int64) @ matrix)
+
+    def test_products_of_nothing(self) -> None:
+        assert exact.product(np.zeros((0, 4), dtype=np.uint8), np.ones((4, 2))).shape == (0, 2)
+        assert exact.product(np.zeros((3, 0), dtype=np.uint8), np.ones((0, 2))).tolist() == [[0, 0]] * 3
+        assert exact.product(np.ones((3, 4), dtype=np.uint8), np.ones((4, 0))).shape == (3, 0)
+
 
 class TestDegenerate:
     def test_division_by_zero_is_undefined(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from audits.statistics import compiled, draws, tallies
+from audits.statistics import compiled, draws, philox_vectors, tallies
 from audits.statistics.cohort import Cohort
 from audits.statistics.moments import Mean
 from audits.statistics.order import Median, Ordered
@@ -78,7 +78,7 @@ class TestItself:
 
 class TestCompiled:
     @needs_numba
-    @pytest.mark.parametrize("clusters", [1, 2, 3, 4, 5, 101, (1 << 16) + 1])
+    @pytest.mark.parametrize("clusters", [1, 2, 3, 4, 5, 63, 64, 65, 101, 127, 128, 129, (1 << 16) + 1])
     @pytest.mark.parametrize("key", [(SEED, 0), (0, draws.PERMUTATION_STREAM), ((1 << 64) - 1, 2019)])
     def test_the_same_integers_as_numpy(
         self, kernels: compiled.Kernels, clusters: int, key: tuple[int, int]
@@ -96,6 +96,15 @@ class TestCompiled:
         wanted = cohort.evaluate(means)
         monkeypatch.setattr(compiled, "WORTHWHILE", 1)
         assert cohort.evaluate(means) == wanted
+
+    @needs_numba
+    def test_a_count_beyond_a_byte_is_noticed(self, kernels: compiled.Kernels) -> None:
+        found = np.zeros((3, 9), dtype=np.uint8)
+        found[1] = 255
+        assert kernels.each(found, *map(np.uint64, (SEED, 0, 0))) == 1
+
+    def test_a_step_of_the_machine_code_holds_each_place_once(self) -> None:
+        assert sorted(philox_vectors.places().tolist()) == [*range(64)]
 
     def test_a_count_beyond_a_byte_is_made_by_numpy(self) -> None:
         full = compiled.Kernels(each=lambda *_: 1, of_class=lambda *_: None)
