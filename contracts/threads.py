@@ -8,8 +8,13 @@ not wait for other work in the same pool.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 AT_A_TIME = 2  # numpy and Arrow let go of the interpreter; more threads would wait for memory
 
@@ -32,8 +37,37 @@ def for_segments() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(AT_A_TIME + 1, "segments")
 
 
+@cache
+def for_reading() -> ThreadPoolExecutor:
+    """Makes what `ahead` gives: one thing after the other, so one thread."""
+    return ThreadPoolExecutor(1, "reading")
+
+
+def ahead(items: Iterator[Item], count: int) -> Generator[Item, None, None]:
+    """The items in order, up to `count` of them made in a thread while the caller is at another.
+
+    What the items raise is raised where the next one would come. When the caller takes no more, whatever
+    becomes of it, the one being made is waited for: nobody reads on behind the end.
+    """
+    end = object()
+    coming: deque[Future[Item | object]] = deque()
+    pool = for_reading()
+    try:
+        while True:
+            while len(coming) < count:
+                coming.append(pool.submit(next, items, end))
+            item = coming.popleft().result()
+            if item is end:
+                return
+            yield item  # type: ignore[misc]  # not the end, so an item
+    finally:
+        for each in coming:
+            each.cancel()
+        wait(coming)
+
+
 def _forget() -> None:
-    for pool in (for_columns, for_blocks, for_segments):
+    for pool in (for_columns, for_blocks, for_segments, for_reading):
         pool.cache_clear()
 
 
