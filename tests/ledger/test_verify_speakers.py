@@ -16,7 +16,7 @@ from contracts.digest import pack
 from contracts.representatives import Speakers
 from contracts.row_models import MAX_ENERGY
 from contracts.schema import TRANSPORT
-from ledger import channels, verify_contract
+from ledger import channels
 from ledger.coded import with_codes
 from ledger.index import Index
 from ledger.ingest import ingest
@@ -281,7 +281,7 @@ def test_halves_of_a_trajectory_in_two_calls_are_judged_apart(
 
     with_speakers = found()
     assert all(with_speakers)
-    monkeypatch.setattr(verify_contract.Speakers, "of", lambda self, tables: None)
+    monkeypatch.setattr(Speakers, "of", lambda self, tables: None)
     assert found() == with_speakers
 
 
