@@ -119,6 +119,8 @@ class _Rows:
         required = (column.name for column in TRANSPORT.columns if not column.nullable)
         if any(self.table.column(name).null_count for name in required):
             return None
+        if min(self.trajectory.codes.min(), self.text["candidate"].codes.min()) < 0:
+            return None  # a null among the labels is no value either
         channels = self._channels()
         if channels is None or not self._digests(channels) or not self._numbers() or not self._names():
             return None

@@ -53,7 +53,7 @@ def ascends(table: pa.Table, schema: SegmentSchema) -> bool:
             elif values.null_count:
                 parts = _number_ranks(values, column)[0]
             else:
-                parts = values.to_numpy()
+                parts = plain(values, column).to_numpy(zero_copy_only=False)
             before, behind = parts[:-1], parts[1:]
             above = (behind > before) | ((behind == before) & above)
     return bool(above.all())
