@@ -52,11 +52,14 @@ def ahead(items: Iterator[Item], count: int) -> Generator[Item, None, None]:
     end = object()
     coming: deque[Future[Item | object]] = deque()
     pool = for_reading()
+    # Its thread is started before there is work: interrupted while it starts, it could wait for ever.
+    pool.submit(int).result()
     try:
         while True:
             while len(coming) < count:
                 coming.append(pool.submit(next, items, end))
-            item = coming.popleft().result()
+            item = coming[0].result()
+            coming.popleft()  # not before: who is interrupted while waiting waits for this one too
             if item is end:
                 return
             yield item  # type: ignore[misc]  # not the end, so an item
