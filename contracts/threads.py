@@ -20,24 +20,6 @@ AT_A_TIME = 2  # numpy and Arrow let go of the interpreter; more threads would w
 
 
 @cache
-def for_columns() -> ThreadPoolExecutor:
-    """Prepares columns beside each other."""
-    return ThreadPoolExecutor(AT_A_TIME, "columns")
-
-
-@cache
-def for_blocks() -> ThreadPoolExecutor:
-    """Encodes and hashes blocks of pages beside each other."""
-    return ThreadPoolExecutor(AT_A_TIME, "blocks")
-
-
-@cache
-def for_segments() -> ThreadPoolExecutor:
-    """Makes the parts of a segment beside each other, and stores them."""
-    return ThreadPoolExecutor(AT_A_TIME + 1, "segments")
-
-
-@cache
 def for_reading() -> ThreadPoolExecutor:
     """Makes what `ahead` gives: one thing after the other, so one thread."""
     return ThreadPoolExecutor(1, "reading")
@@ -67,6 +49,24 @@ def ahead(items: Iterator[Item], count: int) -> Generator[Item, None, None]:
         for each in coming:
             each.cancel()
         wait(coming)
+
+
+@cache
+def for_columns() -> ThreadPoolExecutor:
+    """Prepares columns beside each other."""
+    return ThreadPoolExecutor(AT_A_TIME, "columns")
+
+
+@cache
+def for_blocks() -> ThreadPoolExecutor:
+    """Encodes and hashes blocks of pages beside each other."""
+    return ThreadPoolExecutor(AT_A_TIME, "blocks")
+
+
+@cache
+def for_segments() -> ThreadPoolExecutor:
+    """Makes the parts of a segment beside each other, and stores them."""
+    return ThreadPoolExecutor(AT_A_TIME + 1, "segments")
 
 
 def _forget() -> None:

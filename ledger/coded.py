@@ -30,14 +30,6 @@ def encoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     )
 
 
-def with_codes(table: pa.Table, names: Container[str] | None = None) -> pa.Table:
-    """The rows with their digests, or those of `names`, as codes for everything that compares them."""
-    for index, column in enumerate(table.schema):
-        if pa.types.is_fixed_size_binary(column.type) and (names is None or column.name in names):
-            table = table.set_column(index, column.name, encoded(table.column(index)))
-    return table
-
-
 def _by_runs(array: pa.Array) -> pa.DictionaryArray:
     runs = pc.run_end_encode(array)
     values = runs.values.dictionary_encode()
@@ -67,3 +59,11 @@ def pair(left: AnyCodes, right: AnyCodes) -> Codes:
     if (int(wide.max()) + 1) * width <= SPARSE * len(wide):
         return joined
     return numbers(pa.array(joined).dictionary_encode().indices)
+
+
+def with_codes(table: pa.Table, names: Container[str] | None = None) -> pa.Table:
+    """The rows with their digests, or those of `names`, as codes for everything that compares them."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_fixed_size_binary(column.type) and (names is None or column.name in names):
+            table = table.set_column(index, column.name, encoded(table.column(index)))
+    return table
