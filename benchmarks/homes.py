@@ -20,6 +20,7 @@ from data import channel_specs, trajectories_of, write
 BETWEEN_CALLS = "+"
 ENTRIES_PER_CALL = 50_000_000  # one call judges its files as one set
 ENTRIES_ON_DISK = 10_000_000  # in files not yet ingested
+keep_in: Path | None = None  # where filled homes stay for other runs
 
 
 @contextmanager
@@ -60,8 +61,13 @@ def fill(made: Home, calls: Sequence[Sequence[Path]]) -> None:
 def filled(folder: Path, entries: int, calls: int = 1) -> Home:
     """A home of so many synthetic entries, its trajectories divided among the calls in order.
 
-    Kept for the suites that ask for the same one; a file is made, ingested and taken away again.
+    Kept for the suites that ask for the same one; a file is made, ingested and taken away again. With
+    `keep_in` set it is made there, and copied.
     """
+    if keep_in is not None and folder.parent != keep_in:
+        if not (folder / "done").exists():
+            copied(filled(keep_in / f"{entries}-{calls}", entries, calls), folder)
+        return Home(folder)
     done = folder / "done"
     if done.exists():
         return Home(folder)

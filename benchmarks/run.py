@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import audit_bench
 import checksum_bench
+import homes
 import ingest_bench
 import jev_bench
 import kept
@@ -136,6 +137,9 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, help="where data and homes are made (default: a temporary one)"
     )
+    parser.add_argument(
+        "--homes", type=Path, help="keep filled homes here for other runs, and take them from here"
+    )
     parser.add_argument("--json", type=Path, help="keep the numbers in this file")
     parser.add_argument(
         "--resume", action="store_true", help="go on with an interrupted run that --json holds"
@@ -152,6 +156,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Runs the suites asked for, the larger sizes last, and says of each what it found as soon as it has."""
     given = options()
+    homes.keep_in = given.homes and given.homes.resolve()
     if given.folder is not None:
         given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ledger-bench-", dir=given.folder) as temporary:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -60,3 +62,11 @@ def pair(left: AnyCodes, right: AnyCodes) -> Codes:
     if (int(wide.max()) + 1) * width <= SPARSE * len(wide):
         return joined
     return numbers(pa.array(joined).dictionary_encode().indices)
+
+
+def with_codes(table: pa.Table, names: Container[str] | None = None) -> pa.Table:
+    """The rows with their digests, or those of `names`, as codes for everything that compares them."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_fixed_size_binary(column.type) and (names is None or column.name in names):
+            table = table.set_column(index, column.name, encoded(table.column(index)))
+    return table

@@ -43,8 +43,20 @@ def sort_order(table: pa.Table, schema: SegmentSchema) -> Ints | None:
 
 def ascends(table: pa.Table, schema: SegmentSchema) -> bool:
     """Whether the rows are in segment order and no two have one key."""
-    key = _packed(table, (column for column in schema.columns if column.key))
-    return bool(np.all(key[1:] > key[:-1]))
+    above = np.zeros(max(table.num_rows - 1, 0), np.bool_)  # by the columns so far, the last ones first
+    for column in reversed(schema.columns):
+        if column.key:
+            values = table.column(column.name)
+            parts: np.ndarray
+            if column.type in ("text", "digest"):
+                parts = ranks(values).codes
+            elif values.null_count:
+                parts = _number_ranks(values, column)[0]
+            else:
+                parts = plain(values, column).to_numpy(zero_copy_only=False)
+            before, behind = parts[:-1], parts[1:]
+            above = (behind > before) | ((behind == before) & above)
+    return bool(above.all())
 
 
 def label_ranks(values: pa.ChunkedArray) -> tuple[Ints, int]:

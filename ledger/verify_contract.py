@@ -22,8 +22,10 @@ from contracts.digest import unpack
 from contracts.findings import Findings
 from contracts.labels import Labels
 from contracts.order import dense, labelled, pack, ranks
+from contracts.representatives import Speakers, edges
 from contracts.rows import canonicalise
 from contracts.source_table import SourceTable
+from ledger.coded import with_codes
 from ledger.entry_id import entry_id
 from ledger.problems import Problems
 
@@ -70,6 +72,9 @@ class Sides:
     row: Ints
 
 
+Held = tuple[Problems, list[Part]]  # whole trajectories, and where to tell what is wrong with them
+
+
 class Repeats:
     """Remembers which sides it has seen: a side is admitted whole in one call, so none may come again."""
 
@@ -97,9 +102,11 @@ class Judge:
 
     def __init__(self, book: ChannelBook) -> None:
         self._book = book
-        self._held: list[tuple[Problems, list[Part]]] = []
+        self._held: list[Held] = []
         self._sides: list[Sides] = []
         self.rows = 0
+        self._speakers = Speakers(book)
+        self._even: bool | None = None  # whether rules leave the intervals that `edges` stand for
 
     def take(self, found: Problems, parts: list[Part], sides: Sides) -> None:
         """Takes whole trajectories with their sides; what is wrong with them is noted in `found`, in time."""
@@ -113,12 +120,34 @@ class Judge:
         """Judges what is held."""
         held, sides = self._held, self._sides
         self._held, self._sides, self.rows = [], [], 0
+        if not held:
+            return
         once = set().union(*(each.digests for each in sides))
-        apart = len(held) > 1 and len(once) == sum(len(each.digests) for each in sides)
-        if apart and not self._findings([part for _, parts in held for part in parts]).total:
+        apart = len(once) == sum(len(each.digests) for each in sides)
+        if apart and (self._spoken_for(held) or (len(held) > 1 and not self._together(held).total)):
             return
         for found, parts in held:
             tell(found, self._findings(parts), {part.where: part.root for part in parts})
+
+    def _spoken_for(self, held: Sequence[Held]) -> bool:
+        """Whether rows that speak for all are found whole; if not, it takes all to know."""
+        alone = [pa.concat_tables([part.table for part in parts]) for _, parts in held]
+        asked = None if self._even is False else self._speakers.of(alone)
+        if asked is None:
+            return False
+        if asked.rows.num_rows:
+            if self._findings([_unplaced(asked.rows)]).total:
+                return False
+            if self._even is None:
+                at_edges = list(_files(_unplaced(edges(asked.rows))))
+                self._even = not canonicalise(at_edges, self._book).findings.total
+            if not self._even:
+                return False
+            self._speakers.learn(asked)
+        return True
+
+    def _together(self, held: Sequence[Held]) -> Findings:
+        return self._findings([part for _, parts in held for part in parts])
 
     def _findings(self, parts: Sequence[Part]) -> Findings:
         files = [file for part in parts for file in _files(part)]
@@ -174,15 +203,20 @@ class Contract:
 
 def _sides(parts: Sequence[Part]) -> Sides:
     """The sides of some parts, each once."""
-    sides: dict[bytes, tuple[int, int]] = {}
-    for file, part in enumerate(parts):
-        rows, keys = side_keys(part.table)
-        for row, key in zip(rows.tolist(), keys, strict=True):
-            digest = blake2b(key, digest_size=16).digest()
-            sides.setdefault(digest, (file, part.start + row))
-    places = np.array(list(sides.values()), np.int64).reshape(-1, 2)
+    digests: list[bytes] = []
+    rows: list[Ints] = []
+    for part in parts:
+        at, keys = side_keys(part.table)
+        digests += [blake2b(key, digest_size=16).digest() for key in keys]
+        rows.append(at + part.start)
+    row = np.concatenate(rows)
+    file = np.repeat(np.arange(len(parts)), [len(at) for at in rows])
     files = tuple((part.where, part.root) for part in parts)
-    return Sides(tuple(sides), files, places[:, 0], places[:, 1])
+    once = {digest: at for at, digest in reversed(list(enumerate(digests)))}
+    if len(once) == len(digests):
+        return Sides(tuple(digests), files, file, row)
+    first = sorted(once.values())
+    return Sides(tuple(digests[at] for at in first), files, file[first], row[first])
 
 
 def side_keys(table: pa.Table) -> tuple[Ints, list[bytes]]:
@@ -191,15 +225,19 @@ def side_keys(table: pa.Table) -> tuple[Ints, list[bytes]]:
     new = np.ones(table.num_rows, np.bool_)
     new[1:] = (trajectory[1:] != trajectory[:-1]) | (step[1:] != step[:-1])
     labels = [labelled(table.column(name)) for name in ("view_source", "channel", "acquisition_id")]
+    begins = new.copy()  # a run of rows of one side: it has one for each endpoint at least
+    for each in labels:
+        begins[1:] |= each.codes[1:] != each.codes[:-1]
+    runs = np.flatnonzero(begins)
     packed, limit = pack(
         [
-            (np.cumsum(new) - 1, max(int(new.sum()), 1)),
-            *((each.codes + np.int32(1), len(each.values) + 1) for each in labels),
+            (np.cumsum(new[runs]) - 1, max(int(new.sum()), 1)),
+            *((each.codes[runs] + np.int32(1), len(each.values) + 1) for each in labels),
         ]
     )
     number, distinct = dense(packed, limit)
-    rows = np.full(len(distinct), table.num_rows, np.int64)
-    np.minimum.at(rows, number, np.arange(table.num_rows))
+    rows = np.empty(len(distinct), np.int64)
+    rows[number[::-1]] = runs[::-1]  # of several places the last one written stays
     return rows, _joined(table.select(SIDE).take(pa.array(rows)))
 
 
@@ -215,12 +253,18 @@ def _joined(sides: pa.Table) -> list[bytes]:
     return joined
 
 
+def _unplaced(rows: pa.Table) -> Part:
+    """Rows that are judged for others: nothing is told of them."""
+    return Part("", "", 0, rows, np.zeros(rows.num_rows, np.int64))
+
+
 def _files(part: Part) -> Iterator[SourceTable]:
     """The rows as they would come in files again, one for every source; the channel by its fingerprint."""
-    channel = ranks(part.table.column("channel"))
+    coded = with_codes(part.table)
+    channel = ranks(coded.column("channel"))
     references = pa.array([unpack(packed) for packed in channel.values.to_pylist()], pa.string())
-    at = part.table.schema.get_field_index("channel")
-    table = part.table.set_column(at, "channel", Labels(channel.codes, references).array)
+    at = coded.schema.get_field_index("channel")
+    table = coded.set_column(at, "channel", Labels(channel.codes, references).array)
     numbers = np.arange(part.start + 1, part.start + 1 + table.num_rows)
     for source in np.unique(part.sources):
         mine = np.flatnonzero(part.sources == source)

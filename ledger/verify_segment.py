@@ -6,7 +6,8 @@ What the rows may be is asked of the contract, which is fed them (`verify_contra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
@@ -18,7 +19,8 @@ import pyarrow.compute as pc
 from contracts.digest import unpack
 from contracts.order import dense, labelled, pack
 from contracts.schema import REFUSED, TRANSPORT, SegmentSchema
-from ledger.coded import encoded
+from contracts.threads import ahead
+from ledger.coded import with_codes
 from ledger.entry_id import entry_id
 from ledger.index import Index
 from ledger.index_rows import RefusalRow, SegmentRow
@@ -29,6 +31,7 @@ from ledger.verify_contract import Part
 
 Stored = SegmentRow | RefusalRow
 SIDE = ("trajectory_id", "step", "view_source", "channel", "acquisition_id")
+AHEAD = 2  # row groups that are read, hashed and coded while another is judged
 _LINE_BITS = 40  # of the row number in a source file, beside the file's index
 
 
@@ -72,12 +75,25 @@ class Check:
         scored = self.reader.schema in (TRANSPORT, REFUSED)
         if not scored:
             self.reader.check_pages()
-        groups = self.reader.checked_groups()
+        groups = ahead(self._groups(scored), AHEAD)
+        with closing(groups):  # before the reader is
+            self._take(groups, registered, feed)
+
+    def _groups(self, scored: bool) -> Iterator[tuple[int, pa.Table]]:
+        """The checked rows, with codes of the digests that are compared in every case."""
+        for start, table in self.reader.checked_groups():
+            yield start, with_codes(table, self.reader.schema.key) if scored else table
+
+    def _take(
+        self,
+        groups: Iterator[tuple[int, pa.Table]],
+        registered: Registered,
+        feed: Callable[[SegmentSchema, Part], None],
+    ) -> None:
         held = list(islice(groups, 1))  # what is said of sources is nothing where pages are not as committed
         sources = self._sources()
         last: pa.Table | None = None
-        for start, table in chain(held, groups):
-            rows = with_codes(table) if scored else table
+        for start, rows in chain(held, groups):
             self._order(rows, last, start)
             self._count(rows, last)
             part = Part(self.where, self.row.root, start, rows, sources[start : start + rows.num_rows])
@@ -164,14 +180,6 @@ class Check:
 
     def _key(self, table: pa.Table, at: int) -> tuple[object, ...]:
         return tuple(table.column(name)[at].as_py() for name in self.reader.schema.key[:2])
-
-
-def with_codes(table: pa.Table) -> pa.Table:
-    """The rows with their digests as codes, made once for everything that compares them."""
-    for index, column in enumerate(table.schema):
-        if pa.types.is_fixed_size_binary(column.type):
-            table = table.set_column(index, column.name, encoded(table.column(index)))
-    return table
 
 
 def _side_counts(table: pa.Table) -> Counter[tuple[object, ...]]:

@@ -144,6 +144,10 @@ def test_small_segments_are_judged_together(place: Place, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(verify_contract, "canonicalise", counting)
     assert verify(place.home, full=True).findings == ()
+    assert judged == [1, 1]  # a few transitions of them all, and rows with numbers at the edges
+    judged.clear()
+    monkeypatch.setattr(verify_contract.Speakers, "of", lambda self, tables: None)
+    assert verify(place.home, full=True).findings == ()
     assert judged == [5]  # the first call's trajectories but its last, that one, and one of each other call
     judged.clear()
     monkeypatch.setattr(verify_contract, "TOGETHER", 1)
