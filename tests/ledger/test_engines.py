@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +113,41 @@ class TestPool:
         assert caught.value.code == "engine-task"
         assert (caught.value.where or "").startswith("numbers ")
         made.close()
+
+    @pytest.mark.parametrize(
+        ("guard", "body", "said"),
+        [
+            ("if True:", "", "it starts workers itself"),
+            ("if True:", '1 / (__name__ == "__main__")', "failed there"),
+            ('if __name__ == "__main__":', "", None),
+        ],
+        ids=["unguarded", "failing", "guarded"],
+    )
+    def test_a_program_is_told_what_its_main_module_lacks(
+        self, tmp_path: Path, guard: str, body: str, said: str | None
+    ) -> None:
+        lines = [
+            "from ledger.engine_pool import Pool", "from tests.ledger import kernels", body, guard,
+            "    print(len(list(Pool(2, always=True).map(kernels.numbers, kernels.TASKS))))",
+        ]  # fmt: skip
+        (tmp_path / "program.py").write_text("\n".join(lines))
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        done = subprocess.run(
+            [sys.executable, tmp_path / "program.py"],
+            capture_output=True, text=True, timeout=120, check=False, env=environment,
+        )  # fmt: skip
+        if said is None:
+            assert (done.returncode, done.stdout, done.stderr) == (0, f"{len(EXPECTED)}\n", "")
+            return
+        assert (done.returncode, done.stdout) == (1, "")
+        told = done.stderr.splitlines()
+        assert said in told[-1]
+        assert str(tmp_path / "program.py") in told[-1]
+        assert 'if __name__ == "__main__":' in told[-1]
+        assert "During handling" not in done.stderr
+        if not body:  # what fails there by itself is shown
+            assert done.stderr.count("Traceback") == 1
+            assert len(told) < 20
 
     def test_nobody_goes_on_when_nobody_takes_results(self) -> None:
         before = {child.pid for child in multiprocessing.active_children()}
