@@ -15,7 +15,7 @@ import pickle
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ class Pool:
         self._workers = workers
         self._always = always
         self._executor: ProcessPoolExecutor | None = None
-        self._processes: dict[int, BaseProcess] = {}
+        self._processes: Mapping[int, BaseProcess] = {}
         self._ready: Event | None = None
         self._stop: Event | None = None
 
@@ -169,13 +169,13 @@ def _undisturbed() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    heard: list[int] = []
+    heard: list[signal.Signals] = []
     handlers = {}
     if current_thread() is main_thread():  # another thread of this process may still take a signal
         for number in (signal.SIGINT, signal.SIGTERM):
             if callable(handler := signal.getsignal(number)):
                 handlers[number] = handler
-                signal.signal(number, lambda number, _frame: heard.append(number))
+                signal.signal(number, lambda number, _frame: heard.append(signal.Signals(number)))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ[STARTED_BY] = str(os.getpid())
     try:
@@ -183,10 +183,10 @@ def _undisturbed() -> Iterator[None]:
     finally:
         del os.environ[STARTED_BY]
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        for caught, handler in handlers.items():
+            signal.signal(caught, handler)
     for number in heard:
-        handlers[signal.Signals(number)](number, None)
+        handlers[number](number, None)
 
 
 def _lost(task: object) -> StorageError:
