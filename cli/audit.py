@@ -63,6 +63,7 @@ app = typer.Typer(
     invoke_without_command=True,
     no_args_is_help=True,
     help="Compute statistics from verified entries; each audit is signed and logged.",
+    epilog="Example: ledger audit transport --ref direct --alt generated; ledger audit --plan main",
 )
 
 

@@ -131,15 +131,18 @@ def _print_table(tables: list[pa.Table], limit: int | None) -> None:
         _print_predictions(rows[: FIRST if more else None])
         _tell_more(more)
         return
-    for line in _lines(rows[: FIRST if more else None]):
-        render.say(render.clip(line))
+    _print_scores(rows[: FIRST if more else None])
     _tell_more(more)
 
 
-def _lines(rows: list[dict[str, Any]]) -> list[str]:
-    """A heading and a line for each entry: its id whole, and the value before what may be long."""
-    headings = ("entry", "energy", "end", "lay", "cand", "transition", "channel", "acquisition")
-    cells = [headings] + [
+def _print_scores(rows: list[dict[str, Any]]) -> None:
+    """A line for each entry, its id whole and its value before what may be long.
+
+    Where that is too wide, transition, channel and acquisition stand above the entries they have in common.
+    """
+    headings = ("entry", "energy", "end", "lay", "cand")
+    naming = ("transition", "channel", "acquisition")
+    cells = [
         (
             row["entry"],
             f"{row['energy']:+.3f}",
@@ -152,9 +155,27 @@ def _lines(rows: list[dict[str, Any]]) -> list[str]:
         )
         for row in rows
     ]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(headings))]
+    lines = _aligned([(*headings, *naming), *cells])
+    if max(map(len, lines)) <= render.WIDTH:
+        render.say(*lines)
+        return
+    head, *lines = _aligned([headings, *(cell[: len(headings)] for cell in cells)])
+    render.tell(head)
+    above = None
+    for line, (transition, channel, acquisition) in zip(
+        lines, (c[len(headings) :] for c in cells), strict=True
+    ):
+        if above != (above := (transition, channel, acquisition)):
+            render.tell(f"{transition} under {channel}, acquisition {acquisition}")
+        render.tell(line)
+
+
+def _aligned(cells: list[tuple[str, ...]]) -> list[str]:
+    """Columns of text as lines, two spaces apart where the lines then fit the screen, else one."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= render.WIDTH else " "
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        gap.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in cells
     ]
 

@@ -99,7 +99,7 @@ def test_what_was_there_is_kept_and_nothing_else(
     done = pressed(place, moment, *words)
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     told = " ".join(done.stderr.split())
-    more = "; ledger repair clears what was not finished" if left else ""
+    more = "; after an hour ledger repair clears what was not finished" if left else ""
     assert told == f"ledger: interrupted; the log has {before} events, as before{more}"
     assert size(place) == before
     assert verify(place.home, full=True).ok
