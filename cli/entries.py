@@ -98,7 +98,9 @@ def scores(
             rows = [row for table in tables for row in table.to_pylist()]
             render.emit_json({"size": opened.size, "count": len(rows), "entries": rows})
         elif format_ == "table":
-            _print_table(list(tables), limit)
+            from cli.entry_tables import show as tables_of
+
+            tables_of(list(tables), None if limit is not None else FIRST)
         else:
             _write(tables, format_, output)
 
@@ -119,91 +121,6 @@ def _require_columns(
         raise UsageError(
             f"entries of kind {kind} have no such column", got=strange[0], next_step="see --kind"
         )
-
-
-def _print_table(tables: list[pa.Table], limit: int | None) -> None:
-    rows = [row for table in tables for row in table.to_pylist()]
-    if not rows:
-        render.say("no entry matches", "next: ledger status, or ledger acquisition list")
-        return
-    more = limit is None and len(rows) > FIRST
-    if "query_id" in rows[0]:
-        _print_predictions(rows[: FIRST if more else None])
-        _tell_more(more)
-        return
-    _print_scores(rows[: FIRST if more else None])
-    _tell_more(more)
-
-
-def _print_scores(rows: list[dict[str, Any]]) -> None:
-    """A line for each entry, its id whole and its value before what may be long.
-
-    Where that is too wide, transition, channel and acquisition stand above the entries they have in common.
-    """
-    headings = ("entry", "energy", "end", "lay", "cand")
-    naming = ("transition", "channel", "acquisition")
-    cells = [
-        (
-            row["entry"],
-            f"{row['energy']:+.3f}",
-            row["endpoint"],
-            str(row["layout"]),
-            row["candidate"],
-            f"{row['trajectory_id']}/{row['step']}",
-            row["channel"],
-            row["acquisition_id"],
-        )
-        for row in rows
-    ]
-    lines = _aligned([(*headings, *naming), *cells])
-    if max(map(len, lines)) <= render.WIDTH:
-        render.say(*lines)
-        return
-    head, *lines = _aligned([headings, *(cell[: len(headings)] for cell in cells)])
-    render.tell(head)
-    above = None
-    for line, (transition, channel, acquisition) in zip(
-        lines, (c[len(headings) :] for c in cells), strict=True
-    ):
-        if above != (above := (transition, channel, acquisition)):
-            render.tell(f"{transition} under {channel}, acquisition {acquisition}")
-        render.tell(line)
-
-
-def _aligned(cells: list[tuple[str, ...]]) -> list[str]:
-    """Columns of text as lines, two spaces apart where the lines then fit the screen, else one."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= render.WIDTH else " "
-    return [
-        gap.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
-
-
-def _tell_more(more: bool) -> None:
-    if more:
-        render.say(f"the first {FIRST}; all of them: --limit N, or --format csv|jsonl|parquet")
-
-
-def _print_predictions(rows: list[dict[str, Any]]) -> None:
-    """Probabilities by pair, label and arm; or the positive labels, which have neither."""
-    answered = "arm" in rows[0]
-    headings: list[str | tuple[str, str]] = [
-        ("entry", "whole"),
-        "year",
-        "query",
-        "scenario",
-        "group",
-        "label",
-    ]
-    headings += ["arm", ("p", "right")] if answered else []
-    cells = []
-    for row in rows:
-        group = (row["intervention"], row["mode"], row["variant"], row["channel"])
-        shown = "/".join(part for part in group if part) or "undeclared"
-        cell = [row["entry"], row["year"], row["query_id"], row["scenario"], shown, row["label"]]
-        cells.append([*cell, row["arm"], f"{row['probability']:.4f}"] if answered else cell)
-    render.console().print(render.table(headings, cells))
 
 
 def _write(tables: Iterator[pa.Table], format_: str, output: Path | None) -> None:

@@ -163,3 +163,52 @@ def test_a_dry_run_knows_how_many_entries_each_segment_has(scores: Path, kind: s
     planned, done = (json.loads(called(*words, *more).out)["segments"] for more in (("--dry-run",), ()))
     assert planned == [{**each, "file": None, "event": None} for each in done]
     assert all(each["rows"] for each in planned)
+
+
+def test_a_misspelt_candidate_is_told_by_how_many_cells_have_it_and_what_it_may_mean(scores: Path) -> None:
+    lines = scores.read_text().splitlines(keepends=True)
+    assert ",west," in lines[4]
+    scores.write_text("".join([*lines[:4], lines[4].replace(",west,", ",wst,"), *lines[5:]]))
+    told = " ".join(called("ingest", str(scores), "--dry-run").out.split())
+    assert "found wst in 1 of 16 cells, first in layout 0 of (before, direct); is it west misspelt?" in told
+
+
+def test_a_status_that_is_none_is_told_with_its_cell(scores: Path) -> None:
+    scores.write_text(scores.read_text().replace(",ok,", ",failed,", 1))
+    told = " ".join(refused(str(scores)).err.split())
+    assert "scores.csv row 1 (example-1/step00 before direct layout 0 run-1 north): status 'failed'" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("ingest", "none.csv"), ("no such file", "expected a file", "--template")),
+        (("ingest", "."), ("a folder cannot be read", "expected a file", "name the files in it")),
+        (("channel", "add", "."), ("Is a directory", "expected a TOML or JSON file", "name the files in it")),
+        (("channel", "add", "none.toml"), ("No such file", "expected a TOML", "ledger channel add")),
+        (
+            ("audit", "jev", "--precision", "direct:direct"),
+            ("compared with itself", "expected two channels, A:B", "got blake3:", "ledger channel list"),
+        ),
+    ],
+    ids=" ".join,
+)
+def test_errors_say_what_was_expected_and_what_is_next(
+    scores: Path, words: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    done = called(*words)
+    assert done.code in (2, 3)
+    assert all(part in done.err for part in parts), done.err
+
+
+@pytest.mark.parametrize("change", ["flip", "remove"])
+def test_an_audit_that_meets_damage_says_how_to_see_the_rest(scores: Path, change: str) -> None:
+    assert called("ingest", str(scores)).code == 0
+    (segment,) = Path(".ledger/objects/segments").glob("*.parquet")
+    segment.chmod(0o644)
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data) if change == "flip" else segment.unlink()
+    done = called("audit", "transport", "--ref", "direct", "--alt", "generated", "--no-record")
+    assert done.code in (3, 4)
+    assert done.err.rstrip().endswith("ledger verify")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli import main, render
-from cli.entries import _print_scores
+from cli.entry_tables import _print_scores
 from ledger.node import Node
 from tests.audits.cohorts import Ledger, new_ledger, noisy, rows
 

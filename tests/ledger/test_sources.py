@@ -158,7 +158,7 @@ class TestBytes:
 
     @pytest.mark.parametrize("path", ["absent.csv", "."])
     def test_what_cannot_be_opened(self, path: str, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match=r"no such file|directory"):
+        with pytest.raises(StorageError, match=r"no such file|folder"):
             read_sources([tmp_path / path])
 
 
