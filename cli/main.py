@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -200,7 +200,22 @@ def run() -> None:
     except OSError as error:
         code = max(code, _unwritable(error))
     gc.freeze()
+    if code in (INTERRUPTED, TERMINATED):
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once: a thread that was given up while it decodes may not meet an interpreter that is half gone.
+
+    What has to be done at the end of a process is done; its threads are not waited for.
+    """
+    import atexit
+
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    atexit._run_exitfuncs()
+    os._exit(code)
 
 
 def _stand_in_for_closed_streams() -> None:

@@ -185,8 +185,8 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for caught, handler in handlers.items():
             signal.signal(caught, handler)
-    for number in heard:
-        handlers[number](number, None)
+        for number in heard:  # whatever else went wrong meanwhile
+            handlers[number](number, None)
 
 
 def _lost(task: object) -> StorageError:

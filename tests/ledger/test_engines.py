@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import pytest
 
 from contracts.errors import ContractError, LedgerError, StorageError, TamperError, UsageError
 from ledger import engines, range_tasks, segments
-from ledger.engine_pool import PAYS, Pool
+from ledger.engine_pool import PAYS, Pool, _undisturbed
 from ledger.engines import INLINE, Inline, engine, share
 from tests.ledger import engine_cases as cases
 from tests.ledger import kernels
@@ -148,6 +149,33 @@ class TestPool:
         if not body:  # what fails there by itself is shown
             assert done.stderr.count("Traceback") == 1
             assert len(told) < 20
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("broken", [False, True])
+    def test_a_signal_waits_while_processes_are_started_and_is_never_lost(
+        self, number: signal.Signals, broken: bool
+    ) -> None:
+        def raising(number: int, _frame: object) -> None:
+            raise KeyboardInterrupt(number)
+
+        def start() -> None:
+            with _undisturbed():
+                os.kill(os.getpid(), number)
+                reached.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+                if broken:
+                    raise OSError("no more processes")
+
+        before = {each: signal.signal(each, raising) for each in (signal.SIGINT, signal.SIGTERM)}
+        reached: list[set[int]] = []
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                start()
+            assert [signal.getsignal(each) for each in before] == [raising, raising]
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+        assert [signal.SIGINT in mask for mask in reached] == [True]
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
     def test_nobody_goes_on_when_nobody_takes_results(self) -> None:
         before = {child.pid for child in multiprocessing.active_children()}
