@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from audits.wording import estimate, undefined
+from audits.wording import estimate, named, undefined
 
 Fields = Mapping[str, Any]
 Names = Mapping[str, str]
@@ -92,7 +92,7 @@ def _counted(rows: Sequence[Fields]) -> str:
     if not lost:
         return said
     more = f" and {len(lost) - LOST} more" if len(lost) > LOST else ""
-    return f"{said}, not {', '.join(row['of'] for row in lost[:LOST])}{more}"
+    return f"{said}, not {', '.join(named(row['of']) for row in lost[:LOST])}{more}"
 
 
 def _survival(what: str, row: Fields) -> str:

@@ -68,7 +68,11 @@ class JevDesign:
         if self.label_order is not None and len(set(self.label_order)) != len(self.label_order):
             raise UsageError("a label is named twice", where="--label-order")
         if self.precision is not None and self.precision[0] == self.precision[1]:
-            raise UsageError("a channel is compared with itself", where="--precision")
+            raise UsageError(
+                "a channel is compared with itself", expected="two channels, A:B",
+                got=f"{self.precision[0][:19]}… twice", where="--precision",
+                next_step="see which there are with: ledger channel list",
+            )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
         """The design as it stands in a record; `parse` reads it back."""

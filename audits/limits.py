@@ -17,10 +17,13 @@ class Limit:
     text: str
 
 
+NOT_REPEATABILITY = Limit(
+    "not-repeatability", "Agreement or disagreement between channels is not repeatability of either."
+)
 COMMON = (
     Limit("not-causal-credit", "A gain is a change of score, not the causal credit of a step."),
     Limit("not-a-mechanism", "Nothing here says why an evaluator answers as it does."),
-    Limit("not-repeatability", "Agreement or disagreement between channels is not repeatability of either."),
+    NOT_REPEATABILITY,
     Limit("one-layout-orbit", "Layouts are one cyclic orbit of the labels, not every way to present them."),
     Limit(
         "these-evaluators-only",

@@ -87,7 +87,7 @@ def run(snapshot: Snapshot, design: Design, *, progress: Progress | None = None)
         estimates=estimates,
         tables=tables,
         verdicts={"evidence_of_transport": False},
-        said=[*limits.of_cohort(cohort.clusters), NO_TRANSPORT],
+        said=[*_common(cohort), NO_TRANSPORT],
         shortfall=_shortfall(found, faces),
     )
     each = {f"gain.{name}": gain for name, gain in zip(names, own, strict=True)}
@@ -137,3 +137,8 @@ def _shortfall(found: repeats.Repeatability, faces: Faces) -> CannotAnswerError 
         got=", ".join(faces.acquisitions[0]) or "none",
         next_step="ingest a repeat under another acquisition_id, or check --acquisition",
     )
+
+
+def _common(cohort: Cohort) -> list[limits.Limit]:
+    """The limits of every audit but the one that this audit answers."""
+    return [limit for limit in limits.of_cohort(cohort.clusters) if limit is not limits.NOT_REPEATABILITY]

@@ -33,6 +33,33 @@ REASONS = {
 }
 
 
+# What closes the id of an estimate or verdict, in words; before it may stand what people called a vertex.
+_NAMED = {
+    "gain.ref": "gain ref",
+    "gain.alt": "gain alt",
+    "auc_gap": "AUC gap",
+    "strict_mean_reversal": "strict reversal of the mean",
+    "all_interactions_negative": "every interaction negative",
+    "strict_reversal_everywhere": "strict reversal everywhere",
+    "state.view_before": "state under view before",
+    "state.view_after": "state under view after",
+    "view.state_before": "view under state before",
+    "view.state_after": "view under state after",
+    "depends_on_weights": "depends on the weights",
+}
+
+
+def named(code: str) -> str:
+    """The id of an estimate, a verdict or a sign as people say it; names that a user gave stay."""
+    for end, words in _NAMED.items():
+        if code == end:
+            return words
+        if code.endswith(f".{end}"):
+            return f"{code.removesuffix(end).removesuffix('.')} {words}"
+    under, mark, weighting = code.rpartition("@")
+    return f"{named(under)}@{weighting}" if mark else code
+
+
 def reason(code: str) -> str:
     """A reason code in words."""
     return REASONS.get(code, code.replace("_", " "))

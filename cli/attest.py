@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from ledger.attestations import Received
     from ledger.statement import Statement
 
-app = typer.Typer(no_args_is_help=True, help="Sign what was run, and by which model; log what others signed.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Sign what was run, and by which model; log what others signed.",
+    epilog="Example: ledger attest acquisition main-1 scores.parquet --sign-with anna.pem -o main-1.json",
+)
 
 SignOption = Annotated[
     list[str] | None,
@@ -268,12 +272,12 @@ def conclude(
     if as_json:
         render.emit_json({"kind": received.said.kind, "subject": received.said.subject, "file": str(output)})
     else:
-        render.say(f"{received.said.kind} {received.said.subject} signed: {output}")
+        render.tell(f"{received.said.kind} {received.said.subject} signed: {output}")
         if received.said.kind == attestations.ACQUISITION:
-            render.say(f"next: ledger ingest FILES --attestation {output}")
+            render.tell(f"next: ledger ingest FILES --attestation {output}")
         else:
             with_it = "" if bundle is None else " --signature FILE"
-            render.say(f"next: ledger attest add {output}{with_it}")
+            render.tell(f"next: ledger attest add {output}{with_it}")
 
 
 def log(received: Received, key: str | None, wait: float, *, as_json: bool) -> None:
@@ -294,10 +298,10 @@ def log(received: Received, key: str | None, wait: float, *, as_json: bool) -> N
         return
     how = "logged as" if done.new else "was logged before as"
     what = "a claim, no files" if said.kind == STACK else f"{render.plural(said.count, 'file')} attested"
-    render.say(f"{said.kind} {said.subject}: {what}")
-    render.say(f"{how} event {done.event}, {render.short(done.statement, 16)}")
+    render.tell(f"{said.kind} {said.subject}: {what}")
+    render.tell(f"{how} event {done.event}, {render.short(done.statement, 16)}")
     for warning in done.commit.warnings:
-        render.say(f"warning: {warning}", stderr=True)
+        render.tell(f"warning: {warning}", stderr=True)
 
 
 def read(file: Path, bundle: bytes | None = None) -> Received:

@@ -40,7 +40,16 @@ if TYPE_CHECKING:
 
 
 class _Planned(TyperGroup):
-    """`audit KIND --plan ID` as `audit --plan ID --kind KIND`: a plan leaves a kind nothing to be asked."""
+    """`audit KIND --plan ID` as `audit --plan ID --kind KIND`: a plan leaves a kind nothing to be asked.
+
+    Without a plan the group has nothing to do itself, so its options are shown as those of a plan.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.options_metavar, self.subcommand_metavar = "", "KIND [OPTIONS] | --plan ID [OPTIONS]"
+        for option in self.params:
+            option.rich_help_panel = "Options of audit --plan ID"  # type: ignore[attr-defined]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         named = any(word == "--plan" or word.startswith("--plan=") for word in args)
@@ -54,6 +63,7 @@ app = typer.Typer(
     invoke_without_command=True,
     no_args_is_help=True,
     help="Compute statistics from verified entries; each audit is signed and logged.",
+    epilog="Example: ledger audit transport --ref direct --alt generated; ledger audit --plan main",
 )
 
 
@@ -78,7 +88,9 @@ def planned(
     engine: EngineOption = None,
 ) -> None:
     """Compute statistics from verified entries; each audit is signed and logged."""
-    if plan is not None:
+    if context.invoked_subcommand is not None:
+        _refuse_before(context, context.invoked_subcommand, plan)
+    elif plan is not None:
         from cli.plans import run_plan
 
         given = Options(
@@ -86,10 +98,26 @@ def planned(
             workers, engine,
         )  # fmt: skip
         run_plan(plan, kind, given, as_json=as_json, verbose=verbose)
-    elif context.invoked_subcommand is None:
+    else:
         raise UsageError(
             "which audit", expected="a kind of audit, or --plan ID", next_step="ledger audit --help"
         )
+
+
+def _refuse_before(context: typer.Context, named: str, plan: str | None) -> None:
+    """UsageError where an option stands before a kind of audit, which would not hear of it."""
+    sources = [(option, context.get_parameter_source(option.name or "")) for option in context.command.params]
+    given = [option.opts[0] for option, source in sources if source and source.name == "COMMANDLINE"]
+    if plan is not None:
+        raise UsageError(
+            "a plan says what is asked, so no audit stands beside it", where=f"--plan {plan[:80]}",
+            next_step=f"ledger audit --plan {plan[:80]} --kind {named}",
+        )  # fmt: skip
+    if given:
+        raise UsageError(
+            f"stands before {named}, where only `ledger audit --plan ID` takes options",
+            where=", ".join(given), next_step=f"write it behind: ledger audit {named} … {given[0]} …",
+        )  # fmt: skip
 
 
 @app.command(epilog="Example: ledger audit transport --ref direct --alt generated")

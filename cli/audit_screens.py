@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from audits.wording import estimate, number, undefined
+from audits.wording import estimate, named, number, undefined
 from cli import family_screens, render
 from cli.estimate_table import Fields, estimates, line
 from contracts.findings import shown
@@ -58,9 +58,9 @@ def _pool(result: Fields, verbose: bool) -> None:
         return
     for edge in _few(mapped["edges"], verbose):
         turns = "" if edge["turns_at"] is None else f", turns at weight {edge['turns_at']:.3f} of the second"
-        line(f"{shown(edge['first'], ID)} with {shown(edge['second'], ID)}: {edge['sign']}{turns}")
+        line(f"{shown(edge['first'], ID)} with {shown(edge['second'], ID)}: {named(edge['sign'])}{turns}")
     _rest(mapped["edges"], verbose, "edge")
-    line(f"every mixture: {mapped['whole']}")
+    line(f"every mixture: {named(mapped['whole'])}")
 
 
 def _mixture(result: Fields, verbose: bool) -> None:
@@ -68,10 +68,10 @@ def _mixture(result: Fields, verbose: bool) -> None:
     rows = result["tables"]["survival"]
     wanted = ("interaction", "interaction@equal-target", "interaction@user")
     if verbose or wanted[0] in result["estimates"]:
-        estimates(result, {name: name for name in (result["estimates"] if verbose else wanted)})
+        estimates(result, {name: named(name) for name in (result["estimates"] if verbose else wanted)})
     weightings = list(rows[0]["under"])
     grid = [
-        (row["of"], *(_verdict(row["under"][w]) for w in weightings), _survives(row["survives"]))
+        (named(row["of"]), *(_verdict(row["under"][w]) for w in weightings), _survives(row["survives"]))
         for row in rows
     ]
     kept = grid if verbose else grid[:SURVIVAL] + grid[SURVIVAL:][-CONJUNCTIONS:]
@@ -79,7 +79,8 @@ def _mixture(result: Fields, verbose: bool) -> None:
     if len(kept) < len(grid):
         line(f"and {render.plural(len(grid) - len(kept), 'more verdict')}; see --verbose")
     signs = ", ".join(
-        f"{name} {sign or 'not computed'}" for name, sign in result["verdicts"]["every_mixture"].items()
+        f"{named(name)} {named(sign or 'not computed')}"
+        for name, sign in result["verdicts"]["every_mixture"].items()
     )
     line(f"in every mixture of targets: {signs}")
 

@@ -44,7 +44,7 @@ def bundle(
         render.emit_json({"file": str(output), **vars(made)})
         return
     held = f"{render.plural(made.segments, 'segment')}, {made.size:,} events, {made.bytes:,} bytes"
-    render.say(
+    render.tell(
         f"{output}: audit {render.short(made.record)} of event {made.event}",
         f"{held}; computed again on the way, same result",
         f"next: send it with the public key; ledger verify {output} --key KEY.pem",

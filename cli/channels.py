@@ -15,8 +15,14 @@ from cli.words import AtOption, JsonOption, KeyOption, WaitOption
 if TYPE_CHECKING:
     from contracts.channel import Channel, Difference
 
-app = typer.Typer(no_args_is_help=True, help="Register, list and compare evaluation channels.")
-acquisitions = typer.Typer(no_args_is_help=True, help="The declared runs of collectors.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Register, list and compare evaluation channels.",
+    epilog="Example: ledger channel add channels/*.toml; ledger channel diff direct generated",
+)
+acquisitions = typer.Typer(
+    no_args_is_help=True, help="The declared runs of collectors.", epilog="Example: ledger acquisition list"
+)
 
 
 def as_object(channel: Channel) -> dict[str, object]:
@@ -65,13 +71,13 @@ def add(
         word = ("would register" if dry_run else "registered") if registered.new else "known already"
         render.say(f"{word}: {channel.reference}  {channel.short}")
         if registered.aliases:
-            render.say(f"  the same specification as {', '.join(registered.aliases)}")
+            render.tell(f"  the same specification as {', '.join(registered.aliases)}")
         for warning in registered.warnings:
             render.say(*render.wrapped(f"warning: {warning}"), stderr=True)
     if dry_run:
         render.say("nothing was written")
         return
-    render.say("next: ledger ingest SCORES, or ledger channel diff A B to see what separates two")
+    render.tell("next: ledger ingest SCORES, or ledger channel diff A B to see what separates two")
 
 
 @app.command("list", epilog="Example: ledger channel list")
@@ -138,13 +144,13 @@ def diff(
         )
         return
     if not found:
-        render.say(f"{left.reference} and {right.reference} are one channel: {left.short}")
+        render.tell(f"{left.reference} and {right.reference} are one channel: {left.short}")
         return
     parts = list(dict.fromkeys(d.part for d in found))
     same = [part for part in left.spec if part not in parts]
-    render.say(f"{left.reference} and {right.reference} differ in {', '.join(parts)}")
+    render.tell(f"{left.reference} and {right.reference} differ in {', '.join(parts)}")
     if same:
-        render.say(f"the same in both: {', '.join(same)}")
+        render.tell(f"the same in both: {', '.join(same)}")
     for difference in found:
         _difference(difference, left.reference, right.reference)
 

@@ -98,7 +98,9 @@ def scores(
             rows = [row for table in tables for row in table.to_pylist()]
             render.emit_json({"size": opened.size, "count": len(rows), "entries": rows})
         elif format_ == "table":
-            _print_table(list(tables), limit)
+            from cli.entry_tables import show as tables_of
+
+            tables_of(list(tables), None if limit is not None else FIRST)
         else:
             _write(tables, format_, output)
 
@@ -119,70 +121,6 @@ def _require_columns(
         raise UsageError(
             f"entries of kind {kind} have no such column", got=strange[0], next_step="see --kind"
         )
-
-
-def _print_table(tables: list[pa.Table], limit: int | None) -> None:
-    rows = [row for table in tables for row in table.to_pylist()]
-    if not rows:
-        render.say("no entry matches", "next: ledger status, or ledger acquisition list")
-        return
-    more = limit is None and len(rows) > FIRST
-    if "query_id" in rows[0]:
-        _print_predictions(rows[: FIRST if more else None])
-        _tell_more(more)
-        return
-    for line in _lines(rows[: FIRST if more else None]):
-        render.say(render.clip(line))
-    _tell_more(more)
-
-
-def _lines(rows: list[dict[str, Any]]) -> list[str]:
-    """A heading and a line for each entry: its id whole, and the value before what may be long."""
-    headings = ("entry", "energy", "end", "lay", "cand", "transition", "channel", "acquisition")
-    cells = [headings] + [
-        (
-            row["entry"],
-            f"{row['energy']:+.3f}",
-            row["endpoint"],
-            str(row["layout"]),
-            row["candidate"],
-            f"{row['trajectory_id']}/{row['step']}",
-            row["channel"],
-            row["acquisition_id"],
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(headings))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
-
-
-def _tell_more(more: bool) -> None:
-    if more:
-        render.say(f"the first {FIRST}; all of them: --limit N, or --format csv|jsonl|parquet")
-
-
-def _print_predictions(rows: list[dict[str, Any]]) -> None:
-    """Probabilities by pair, label and arm; or the positive labels, which have neither."""
-    answered = "arm" in rows[0]
-    headings: list[str | tuple[str, str]] = [
-        ("entry", "whole"),
-        "year",
-        "query",
-        "scenario",
-        "group",
-        "label",
-    ]
-    headings += ["arm", ("p", "right")] if answered else []
-    cells = []
-    for row in rows:
-        group = (row["intervention"], row["mode"], row["variant"], row["channel"])
-        shown = "/".join(part for part in group if part) or "undeclared"
-        cell = [row["entry"], row["year"], row["query_id"], row["scenario"], shown, row["label"]]
-        cells.append([*cell, row["arm"], f"{row['probability']:.4f}"] if answered else cell)
-    render.console().print(render.table(headings, cells))
 
 
 def _write(tables: Iterator[pa.Table], format_: str, output: Path | None) -> None:

@@ -42,6 +42,7 @@ app = typer.Typer(
     cls=_Forms,
     no_args_is_help=True,
     help="Hand on entries behind a gate; a record or checkpoint in other forms.",
+    epilog="Example: ledger export scores --channel direct --gate 7 -o direct.parquet",
 )
 
 
@@ -159,7 +160,7 @@ def record(
         staged = output.with_name(durable.temporary_name(".part"))
         durable.create(staged, made)
         durable.replace(staged, output)
-    render.say(f"{output}: {format_} of audit {render.short(found.record.row.record)}")
+    render.tell(f"{output}: {format_} of audit {render.short(found.record.row.record)}")
 
 
 @app.command(

@@ -75,13 +75,13 @@ def init(
             }
         )
         return
-    render.say(f"ledger {made.origin} in {made.path}")
+    render.tell(f"ledger {made.origin} in {made.path}")
     if catalog is not None:
-        render.say(f"catalog: {made.catalog_url}")
+        render.tell(f"catalog: {made.catalog_url}")
     if objects is not None:
-        render.say(f"objects: {made.objects_url}")
-    render.say(f"signing key: {place} (keep a copy; the home does not hold it)")
-    render.say("next: ledger channel add CHANNEL.toml")
+        render.tell(f"objects: {made.objects_url}")
+    render.tell(f"signing key: {place} (keep a copy; the home does not hold it)")
+    render.tell("next: ledger channel add CHANNEL.toml")
 
 
 def status(as_json: JsonOption = False) -> None:
@@ -194,7 +194,10 @@ def repair(
     wait: WaitOption = 5.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Finish what a crash left undone and say what was done; the log is never touched."""
+    """Finish what a crash left undone and say what was done; the log is never touched.
+
+    Files that no event names are removed once they are an hour old: a writer may still be at younger ones.
+    """
     from ledger import repair as repairs
 
     done = repairs.repair(state.find_home(), key=state.public_key(key), trust_first=trust_first, wait=wait)
@@ -212,7 +215,11 @@ def repair(
     if not done.actions:
         render.say("nothing to repair")
     if done.young:
-        render.say(f"left {render.plural(len(done.young), 'fresh file')} a writer may still need")
+        left = render.plural(len(done.young), "file")
+        said = (
+            f"left {left} younger than an hour, which a writer may still need; repair removes them after it"
+        )
+        render.say(*render.wrapped(said, ""))
     for name in done.strays[:10]:
         render.say(f"not ours, left alone: {name}")
 

@@ -90,7 +90,7 @@ def ingest(
     extras = _extras(attestation or (), supersedes)
     form = "json" if as_json else format_
     try:
-        with render.progress() as progress, means(engine, workers, progress) as given:
+        with render.progress() as progress, means(engine, workers, progress, needed=False) as given:
             receipt = run(
                 home,
                 list(files),

@@ -36,7 +36,11 @@ class Mark:
         if now > self.size:
             return f"{now - self.size:,} of the log's {now:,} events are new and kept"
         told = f"the log has {now:,} events, as before"
-        return f"{told}; ledger repair clears what was not finished" if self._unfinished() else told
+        return (
+            f"{told}; after an hour ledger repair clears what was not finished"
+            if self._unfinished()
+            else told
+        )
 
     def _unfinished(self) -> bool:
         """Whether something may be left that no event names; True where nobody can look."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="Build the states and requests of a request-independence study, and pair its answers.",
+    epilog="Example: ledger jev compile states.jsonl --mode independent -o requests.jsonl",
 )
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 FIRST = 3
@@ -106,19 +107,19 @@ def states(
     if as_json:
         render.emit_json(counts)
         return
-    render.say(
+    render.tell(
         f"{render.plural(len(made.states), 'state')} of {counts['queries']} queries in {output}, gold-free"
     )
-    render.say(f"positive labels in {positives}: for the scorer only, keep it from the collector")
+    render.tell(f"positive labels in {positives}: for the scorer only, keep it from the collector")
     for name, why in (
         (made.skipped, "with too few positive or other passages"),
         (without, "without a topic"),
     ):
         if name:
-            render.say(
+            render.tell(
                 f"left out: {render.plural(len(name), 'query', 'queries')} {why}: {', '.join(name[:FIRST])}"
             )
-    render.say(f"next: ledger jev compile {output} --mode independent -o requests.jsonl")
+    render.tell(f"next: ledger jev compile {output} --mode independent -o requests.jsonl")
 
 
 @app.command(
@@ -179,13 +180,13 @@ def compile_(
     if as_json:
         render.emit_json(counts)
         return
-    render.say(
+    render.tell(
         f"{render.plural(requests, 'request')} ({distinct:,} distinct) of "
         f"{render.plural(len(seen), 'state')} in {output}"
     )
-    render.say(f"what each id stands for: {routing}; keep it from the collector")
+    render.tell(f"what each id stands for: {routing}; keep it from the collector")
     render.say('an answer is one line: {"id": "…", "p": 0.42} or {"id": "…", "p": [0.1, 0.9]}')
-    render.say(
+    render.tell(
         f"next: ledger jev pair answers.jsonl --routing {routing} "
         "--positives positives.jsonl -o predictions.jsonl"
     )
@@ -225,10 +226,10 @@ def pair(
     if as_json:
         render.emit_json({"pairs": count, "output": str(output)})
         return
-    render.say(f"{render.plural(count, 'before/after pair')} in {output}")
+    render.tell(f"{render.plural(count, 'before/after pair')} in {output}")
     if gold is None:
         render.say("no positive labels yet: give --positives before ingest")
-    render.say(f"next: ledger ingest {output} --channel NAME --acquisition ID")
+    render.tell(f"next: ledger ingest {output} --channel NAME --acquisition ID")
 
 
 def _intervention(text: str) -> Intervention:

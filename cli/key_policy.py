@@ -10,7 +10,11 @@ import typer
 from cli import render, state
 from cli.words import JsonOption, KeyOption, PublicKeyOption, SignerOption, TrustFirstOption, WaitOption
 
-app = typer.Typer(no_args_is_help=True, help="Which keys may sign what, and how many of them have to.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Which keys may sign what, and how many of them have to.",
+    epilog="Example: ledger key policy show > policy.toml; ledger key policy set policy.toml",
+)
 
 
 @app.command("set", epilog="Example: ledger key policy set policy.toml")

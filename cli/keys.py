@@ -13,7 +13,11 @@ from cli.words import JsonOption, KeyOption, PublicKeyOption, SignerOption, Trus
 if TYPE_CHECKING:
     from ledger.key_changes import Changed
 
-app = typer.Typer(no_args_is_help=True, help="The keys this ledger trusts, by role; every change is signed.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="The keys this ledger trusts, by role; every change is signed.",
+    epilog="Example: ledger key list; ledger key add collector anna.pub.pem --name anna",
+)
 app.add_typer(key_policy.app, name="policy")
 
 RoleArgument = Annotated[
@@ -59,7 +63,7 @@ def show(
             "pinned here" if pinned else "named by the home itself: nothing vouches for it on this machine"
         )
         render.pairs({"origin": home.origin, "vkey": vkey, "key id": key_id(public), "known": known})
-        render.say("next: ledger key show --pem > ledger.pub.pem; hand that over by another way")
+        render.tell("next: ledger key show --pem > ledger.pub.pem; hand that over by another way")
 
 
 @app.command(epilog="Example: ledger key generate anna.pem --name anna")
@@ -88,7 +92,7 @@ def generate(
     else:
         role = "witness" if witness else "ROLE"
         render.say(f"key       {path}", f"public    {public}")
-        render.say(f"next: ledger key add {role} KEY, where KEY is the public text above")
+        render.tell(f"next: ledger key add {role} KEY, where KEY is the public text above")
 
 
 @app.command("list", epilog="Example: ledger key list --all")
@@ -179,7 +183,7 @@ def rotate(
         if as_json:
             render.emit_json({"event": None, "new": False, "kept": str(kept)})
         else:
-            render.say(f"an earlier rotation is finished; the old private key is kept as {kept}")
+            render.tell(f"an earlier rotation is finished; the old private key is kept as {kept}")
         return
     signs = signing_key(home, key)
     replaced = signs if old is None else SigningKey.load(old)
@@ -213,6 +217,6 @@ def _tell(done: Changed, changed: str, same: str, as_json: bool) -> None:
     if as_json:
         render.emit_json({"event": done.event, "new": done.new, "size": done.commit.size})
         return
-    render.say(f"{changed}, by event {done.event}" if done.new else f"{same}; nothing is logged")
+    render.tell(f"{changed}, by event {done.event}" if done.new else f"{same}; nothing is logged")
     for warning in done.commit.warnings:
-        render.say(f"warning: {warning}", stderr=True)
+        render.tell(f"warning: {warning}", stderr=True)

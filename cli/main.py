@@ -1,7 +1,7 @@
 """The command `ledger`: its groups, its exit codes, and the check that its packages are its own.
 
 Exit codes: 0 done; 1 refused by a contract; 2 usage; 3 storage or internal; 4 not verified; 5 the
-entries cannot answer, or a gate was not passed; 130 interrupted.
+entries cannot answer, or a gate was not passed; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -25,8 +25,11 @@ from cli.commands import Root
 from contracts.errors import LedgerError, StorageError, UsageError
 
 PACKAGES = ("ledger", "contracts", "audits", "migrations")
-EPILOG = "Exit codes: 0 done, 1 refused, 2 usage, 3 storage, 4 not verified, 5 cannot answer."
-INTERRUPTED = 130
+EPILOG = (
+    "Exit codes: 0 done, 1 refused, 2 usage, 3 storage, 4 not verified, 5 cannot answer, "
+    "130 interrupted, 143 terminated."
+)
+INTERRUPTED, TERMINATED = 130, 143  # as shells count the signals SIGINT and SIGTERM
 COMPLETING = "_LEDGER_COMPLETE"
 # What a stream says that cannot take more output; errors of files are reported where they are opened.
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT})
@@ -158,10 +161,18 @@ def _interrupted() -> int:
     """Somebody wants no more of this: say what is kept, and let nothing else be said meanwhile."""
     with suppress(ValueError):  # in a thread nobody can press Ctrl-C
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    mark = state.CURRENT.mark
+    mark, terminated = state.CURRENT.mark, state.CURRENT.terminated
     kept = "nothing was changed" if mark is None else mark.told()
-    render.say(*render.wrapped(f"ledger: interrupted; {kept}", ""), stderr=True)
-    return INTERRUPTED
+    how = "terminated" if terminated else "interrupted"
+    render.say(*render.wrapped(f"ledger: {how}; {kept}", ""), stderr=True)
+    return TERMINATED if terminated else INTERRUPTED
+
+
+def _terminate(number: int, _frame: object) -> None:
+    """SIGTERM ends a command as Ctrl-C does, once: who sends it to a group may send it here twice."""
+    signal.signal(number, signal.SIG_IGN)
+    state.CURRENT.terminated = True
+    raise KeyboardInterrupt
 
 
 def run() -> None:
@@ -171,6 +182,8 @@ def run() -> None:
     # One command is one short process: looking for cycles among a million rows' worth of imports and
     # arrays costs a tenth of its time and frees nothing that the end of the process does not.
     gc.disable()
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     _stand_in_for_closed_streams()
     _escape_what_cannot_be_encoded()
 
@@ -187,7 +200,22 @@ def run() -> None:
     except OSError as error:
         code = max(code, _unwritable(error))
     gc.freeze()
+    if code in (INTERRUPTED, TERMINATED):
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once: a thread that was given up while it decodes may not meet an interpreter that is half gone.
+
+    What has to be done at the end of a process is done; its threads are not waited for.
+    """
+    import atexit
+
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    atexit._run_exitfuncs()
+    os._exit(code)
 
 
 def _stand_in_for_closed_streams() -> None:

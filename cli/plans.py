@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from ledger.snapshot import Snapshot
 
 MAX_FILE = 1 << 20
-app = typer.Typer(no_args_is_help=True, help="Declare what an audit will be asked, before the scores.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Declare what an audit will be asked, before the scores.",
+    epilog="Example: ledger plan add plan.toml; ledger audit --plan main",
+)
 
 
 @app.command(epilog="Example: ledger plan add plan.toml")
@@ -50,7 +54,7 @@ def add(
     if entries and not done.existed:
         said = f"note: {entries:,} entries are there already; an audit that reads them calls this plan late"
         render.say(*render.wrapped(said, ""))
-    render.say(f"next: ledger ingest SCORES, then ledger audit --plan {done.id}")
+    render.tell(f"next: ledger ingest SCORES, then ledger audit --plan {done.id}")
 
 
 @app.command("list", epilog="Example: ledger plan list")

@@ -37,6 +37,7 @@ def refused(error: RefusedCallError, form: str, written: Written | None = None) 
         junit(findings)
         return
     render.say("ledger: the call is refused, nothing was written", stderr=True)
+    _warn(error.receipt)
     for line in to_lines(findings):
         render.say(*render.wrapped(line), stderr=True)
     if written is not None:
@@ -71,13 +72,12 @@ def tell(receipt: Receipt, home: Home, superseded: str | None = None, written: W
     if receipt.skipped:
         render.say(f"skipped   {render.plural(receipt.skipped, 'entry', 'entries')} already in the ledger")
     for segment in receipt.segments:
-        size = "" if segment.rows is None else f"{render.plural(segment.rows, 'entry', 'entries')}, "
+        size = f"{render.plural(segment.rows, 'entry', 'entries')}, "
         root = "root would be" if receipt.dry_run else "root"
         render.say(f"segment   {size}{root} {render.short(segment.root, 16)}")
     for each in receipt.attestations:
         render.say(f"attested  acquisition {each.acquisition}, event {each.event}")
-    for warning in receipt.warnings:
-        render.say(*render.wrapped(f"warning: {warning}", ""), stderr=True)
+    _warn(receipt)
     if receipt.refused_sides:
         for line in to_lines(receipt.findings):
             render.say(*render.wrapped(line))
@@ -89,6 +89,11 @@ def tell(receipt: Receipt, home: Home, superseded: str | None = None, written: W
         render.say("nothing new: the log is as it was")
     for step in _next_steps(receipt, superseded, written):
         render.say(*render.wrapped(f"next: {step}", ""))
+
+
+def _warn(receipt: Receipt) -> None:
+    for warning in receipt.warnings:
+        render.say(*render.wrapped(f"warning: {warning}", ""), stderr=True)
 
 
 def _refused(receipt: Receipt, home: Home) -> list[str]:

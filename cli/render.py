@@ -24,6 +24,24 @@ if TYPE_CHECKING:
 WIDTH = 80
 KEY_ID = 64  # hexadecimal digits
 SHOW_PROGRESS_AFTER = 2.0  # seconds
+RATE_AFTER = 1.0  # seconds of a phase: what comes all at once has no rate
+# Facts whose numbers name something, and so stay as they are typed; all others count.
+NAMING = frozenset(
+    {
+        "event",
+        "first",
+        "index",
+        "last",
+        "layout",
+        "position",
+        "row",
+        "seed",
+        "size",
+        "step",
+        "version",
+        "year",
+    }
+)
 
 
 class Advance(Protocol):
@@ -113,6 +131,12 @@ def wrapped(line: str, indent: str = "  ") -> list[str]:
     )
 
 
+def tell(*lines: str, stderr: bool = False) -> None:
+    """Lines for people, each folded where it is wider than 80 columns; words, and so ids, stay whole."""
+    for line in lines:
+        say(*wrapped(line, ""), stderr=stderr)
+
+
 def printable(text: str) -> str:
     """Foreign text fit for a terminal: control characters escaped, so that no value can forge output."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
@@ -144,7 +168,7 @@ def tree(node: Node) -> Iterator[str]:
 
 
 def _branch(node: Node, first: str, rest: str) -> Iterator[str]:
-    facts = [(name, _fact(value)) for name, value in node.facts.items()]
+    facts = [(name, _fact(value, name)) for name, value in node.facts.items()]
     yield clip(f"{first}{node.kind} {_fact(node.id)}")
     bar = "│  " if node.children else "   "
     line = ""
@@ -172,22 +196,27 @@ def _facts(line: str, margin: str, width: int) -> Iterator[str]:
         yield margin + part
 
 
-def _fact(value: object) -> str:
+def _fact(value: object, name: str = "") -> str:
     """A fact in few characters: digests short, lists by their items, objects by their values."""
     if isinstance(value, str):
-        if len(value) == KEY_ID and not set(value) - set("0123456789abcdef"):
-            return value[:16]
-        name, mark, digits = value.partition(":")
-        return (
-            short(value) if mark and name in {"blake3", "sha256"} and len(digits) == 64 else printable(value)
-        )
+        return _text(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return "(" + ", ".join(f"{name} {_fact(item)}" for name, item in value.items()) + ")"
+        return "(" + ", ".join(f"{key} {_fact(item, key)}" for key, item in value.items()) + ")"
     if isinstance(value, (list, tuple)):
-        return ", ".join(_fact(item) for item in value) or "none"
-    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)
+        return ", ".join(_fact(item, name) for item in value) or "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and name not in NAMING else str(value)
+
+
+def _text(value: str) -> str:
+    if len(value) == KEY_ID and not set(value) - set("0123456789abcdef"):
+        return value[:16]
+    function, mark, digits = value.partition(":")
+    digest = mark and function in {"blake3", "sha256"} and len(digits) == 64
+    return short(value) if digest else printable(value)
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:
@@ -215,11 +244,14 @@ def progress() -> Iterator[Advance]:
     started = time.monotonic()
     bar: Any = None
     tasks: dict[str, Any] = {}
+    begun: dict[str, tuple[float, int]] = {}
 
     def advance(phase: str, done: int, total: int | None) -> None:
         nonlocal bar
+        now = time.monotonic()
+        since, before = begun.setdefault(phase, (now, done))
         if bar is None:
-            if not sys.stderr.isatty() or time.monotonic() - started < SHOW_PROGRESS_AFTER:
+            if not sys.stderr.isatty() or now - started < SHOW_PROGRESS_AFTER:
                 return
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -235,7 +267,7 @@ def progress() -> Iterator[Advance]:
             bar.start()
         if phase not in tasks:
             tasks[phase] = bar.add_task(phase, total=total, amount="")
-        speed = bar.tasks[bar.task_ids.index(tasks[phase])].speed
+        speed = (done - before) / (now - since) if now - since >= RATE_AFTER else None
         bar.update(tasks[phase], completed=done, total=total, amount=amount(done, total, speed))
 
     try:

@@ -32,13 +32,13 @@ INSTALL = "pip install 'evaluator-ledger[report]'"
 
 
 def require_extra() -> None:
-    """UsageError where the packages that draw a report are not installed."""
+    """UsageError `missing-extra` where the packages that draw a report are not installed."""
     from importlib.util import find_spec
 
     lacking = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if lacking:
         raise UsageError(
-            f"reports need {' and '.join(lacking)}", code="no-report-extra",
+            f"reports need {' and '.join(lacking)}", code="missing-extra",
             expected="the extra `report` of evaluator-ledger", next_step=f"run {INSTALL}",
         )  # fmt: skip
 

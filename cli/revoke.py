@@ -9,7 +9,11 @@ import typer
 from cli import render, state
 from cli.words import JsonOption, KeyOption, WaitOption
 
-app = typer.Typer(no_args_is_help=True, help="Take something out of later audits; nothing is deleted.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Take something out of later audits; nothing is deleted.",
+    epilog='Example: ledger revoke acquisition main-1 --reason "wrong prompt file"',
+)
 
 ReasonOption = Annotated[str, typer.Option(help="Why; it stands in the log for good.")]
 ENTRIES = "its entries stay; later audits leave them out and count them"
@@ -68,7 +72,7 @@ def _revoke(kind: str, named: str, reason: str, key: str | None, wait: float, *,
         told = {kind: named, "target": done.target, "event": done.event, "reason": done.reason}
         render.emit_json(told | {"new": done.new, "size": done.commit.size})
     elif done.new:
-        render.say(f"{kind} {named} is revoked by event {done.event}")
+        render.tell(f"{kind} {named} is revoked by event {done.event}")
         render.say(EFFECTS[kind])
     else:
-        render.say(f"{kind} {named} was revoked already, by event {done.event}: {done.reason}")
+        render.tell(f"{kind} {named} was revoked already, by event {done.event}: {done.reason}")

@@ -19,6 +19,7 @@ class State:
     home: str | None = None
     debug: bool = False
     mark: Mark | None = None
+    terminated: bool = False
 
 
 CURRENT = State()

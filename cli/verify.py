@@ -49,11 +49,15 @@ def verify(
     if file is not None:
         from cli.bundles import verify_file
 
+        _refuse_engine("a file is checked by one process", workers, engine, "leave it out")
         verify_file(file, public, trust_first=trust_first, as_json=as_json)
         return
     home = state.find_home()
     state.long_work(home)
-    _require_full(full, workers, engine)
+    if not full:
+        _refuse_engine(
+            "the quick form reads bytes in one process", workers, engine, "add --full, or leave it out"
+        )
     with render.progress() as progress, means(engine if full else "inline", workers, progress) as given:
         recompute = _recompute(public, given, trust_first=trust_first) if full else None
         report = check(
@@ -77,13 +81,10 @@ def verify(
         raise typer.Exit(error.exit_code)
 
 
-def _require_full(full: bool, workers: int | None, engine: str | None) -> None:
-    """UsageError where an engine is asked for that the quick form has no use for."""
-    if not full and (workers, engine) != (None, None):
-        raise UsageError(
-            "the quick form reads bytes in one process",
-            where="--engine" if workers is None else "--workers", next_step="add --full, or leave it out",
-        )  # fmt: skip
+def _refuse_engine(why: str, workers: int | None, engine: str | None, step: str) -> None:
+    """UsageError where an engine is asked for that has nothing to do."""
+    if (workers, engine) != (None, None):
+        raise UsageError(why, where="--engine" if workers is None else "--workers", next_step=step)
 
 
 def _recompute(key: PublicKey | None, given: Means, *, trust_first: bool) -> Recompute:

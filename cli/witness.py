@@ -9,7 +9,11 @@ import typer
 from cli import render, state
 from cli.words import JsonOption, PublicKeyOption, TrustFirstOption, WaitOption
 
-app = typer.Typer(no_args_is_help=True, help="A local witness: it cosigns heads that grew from the last one.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="A local witness: it cosigns heads that grew from the last one.",
+    epilog="Example: ledger witness create my-desk; ledger witness sign my-desk",
+)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The witness's name.")]
 
@@ -23,7 +27,7 @@ def create(name: NameArgument, as_json: JsonOption = False) -> None:
     if as_json:
         render.emit_json({"name": name, "vkey": str(vkey)})
     else:
-        render.say(f"witness   {vkey}", f"next: ledger key add witness {vkey}")
+        render.tell(f"witness   {vkey}", f"next: ledger key add witness {vkey}")
 
 
 @app.command(epilog="Example: ledger witness sign my-desk --home /mnt/shared/.ledger")

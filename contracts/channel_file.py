@@ -66,7 +66,15 @@ def _read(path: Path) -> object:
         with path.open("rb") as file:
             data = file.read(MAX_SPEC + 1)
     except OSError as error:
-        raise StorageError(f"cannot read the channel specification ({error.strerror})", where=path) from error
+        step = (
+            "name the files in it"
+            if isinstance(error, IsADirectoryError)
+            else "see whether the path is right"
+        )
+        raise StorageError(
+            f"cannot read the channel specification ({error.strerror})", where=path,
+            expected="a TOML or JSON file", next_step=f"{step}: ledger channel add CHANNEL.toml",
+        ) from error  # fmt: skip
     if len(data) > MAX_SPEC:
         raise _refused(path, [f"longer than {MAX_SPEC} bytes; move texts to files and refer to them"])
     is_json = path.suffix == ".json" or (path.suffix != ".toml" and data.lstrip().startswith(b"{"))

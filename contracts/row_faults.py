@@ -169,7 +169,8 @@ class RowFaults:
         file, numbers = self._where(positions)
         more = f" and {len(positions) - 1:,} more" if len(positions) > 1 else ""
         sentence = told or f"{column} '{got}' {RULES[code].what}; expected {wanted}"
-        message = f"{file} row {numbers[0]}{more}: {sentence}"
+        named = _named(self._key(int(positions[0])), column, got) if code == "status-unknown" else ""
+        message = f"{file} row {numbers[0]}{named}{more}: {sentence}"
         finding = Finding(
             code,
             "row",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from contracts.side_models import (
 from contracts.side_sentences import Scene
 from contracts.transitions import Said, among_candidates
 
+CLOSE = 0.6  # of two spellings that may be meant for one
 COLUMNS = {
     TWO_TARGETS: "target",
     TARGET_UNKNOWN: "target",
@@ -98,7 +100,7 @@ def _contradiction(scene: Scene, said: Said, code: str, transition: int, spoken:
     if code == CANDIDATES_FEW:
         return _Contradiction("too few candidates", "at least 2", candidates, spoken[:0])
     if code == CANDIDATES_DIFFER:
-        return _strays(scene, candidates, spoken[scene.sides.stray[spoken]])
+        return _strays(scene, candidates, spoken)
     if code == CANDIDATES_REBOUND:
         codes = said.candidates_hash.codes[spoken]
         digest = unpack(said.candidates_hash.values[int(codes[codes != ABSENT][0])].as_py())
@@ -128,11 +130,23 @@ def strangers(scene: Scene, said: Said, at: Ints) -> Ints:
     return strange
 
 
-def _strays(scene: Scene, candidates: str, stray: Ints) -> _Contradiction:
-    keys, row = scene.rows.keys, int(stray[0])
-    names = ", ".join(scene.candidate(int(code)) for code in np.unique(keys.candidate.codes[stray])[:3])
+def _strays(scene: Scene, candidates: str, spoken: Ints) -> _Contradiction:
+    """Candidates that are not those of most cells: how many have each, and what the first may mean."""
+    keys, stray = scene.rows.keys, spoken[scene.sides.stray[spoken]]
+    row = int(stray[0])
+    cell = np.stack(
+        [np.asarray(each[spoken], np.int64) for each in (scene.sides.side, keys.after, keys.layout)]
+    )
+    cells = np.unique(cell, axis=1).shape[1]
+    codes, counts = np.unique(keys.candidate.codes[stray], return_counts=True)
+    names = ", ".join(
+        f"{scene.candidate(int(code))} in {count:,} of {cells:,} cells"
+        for code, count in zip(codes[:3], counts[:3], strict=True)
+    )
     where = scene.place(int(scene.sides.side[row]), ENDPOINTS[int(keys.after[row])])
-    got = f"{names} in few cells only, first in layout {int(keys.layout[row])} of {where}"
+    close = get_close_matches(scene.candidate(int(codes[0])), candidates.split(", "), n=1, cutoff=CLOSE)
+    meant = f"; is it {close[0]} misspelt?" if close else ""
+    got = f"{names}, first in layout {int(keys.layout[row])} of {where}{meant}"
     wanted = f"{candidates} in every cell"
     return _Contradiction(f"candidates differ between cells ({scene.cited(stray)})", wanted, got, stray)
 

@@ -20,6 +20,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, Unauthenticated
 from obstore.store import MemoryStore, S3Store
 
 from contracts.errors import StorageError, UsageError
+from ledger.objects import MISSING_STEP
 from ledger.objects_place import split
 
 if TYPE_CHECKING:
@@ -138,7 +139,9 @@ def asking(doing: str, where: str, *, missing_is_ours: bool = True) -> Iterator[
             raise _error(str(error), doing, where) from None
         if not missing_is_ours:
             raise
-        raise StorageError("an object is missing", code="missing-object", where=where) from None
+        raise StorageError(
+            "an object is missing", code="missing-object", where=where, next_step=MISSING_STEP
+        ) from None
     except (PermissionDeniedError, UnauthenticatedError) as error:
         raise StorageError(
             f"{doing} failed: the service refuses it{_told(str(error))}", code="refused", where=where,

@@ -32,6 +32,8 @@ TYPE = "ledger.bundle"
 VERSION = 1
 MAX_MEMBERS = 1_000_000
 PROOF = re.compile(r"proofs/(0|[1-9][0-9]{0,18})\.tlog-proof", re.ASCII)
+_DAMAGED = re.compile(r"Bad CRC-32 for file '(.*)'")
+_ASK = "ask for the bundle again"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -102,6 +104,7 @@ class Bundled(Objects):
     members: zipfile.ZipFile
     names: frozenset[str]
     opened: dict[str, None] = field(default_factory=dict)
+    when_changed = _ASK
 
     def where(self, name: str) -> str:
         """As a path below the bundle."""
@@ -197,9 +200,13 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except zipfile.BadZipFile as error:
-        damaged = "CRC" in str(error)
+        damaged = _DAMAGED.search(str(error))
         if damaged:
-            raise TamperError("a member of the bundle changed", kind="data", where=path) from error
+            member = ascii(damaged[1][:200])[1:-1]
+            raise TamperError(
+                "a member of the bundle changed", kind="data", where=f"{path} {member}",
+                expected="the bytes its checksum is of", next_step=_ASK,
+            ) from error  # fmt: skip
         raise MalformedError("not a zip file, or a damaged one", where=path) from error
     except (NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError, KeyError) as error:
         raise MalformedError("a zip file no bundle is written as", where=path) from error

@@ -3,6 +3,9 @@
 Each imports what a kernel needs, which takes about a second of a core; PAYS entries take longer than that.
 Workers are spawned rather than forked, since the Arrow of this process has threads that a fork would lose.
 What starts them is imported with the first of them: a pool that is never used costs nothing.
+
+A worker imports the main module of the program that started it, as every spawned process does. Where that
+module starts workers itself when it is imported, the worker ends with UNGUARDED, and the program is told.
 """
 
 from __future__ import annotations
@@ -10,21 +13,26 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
-from threading import Thread
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from contracts.errors import LedgerError, StorageError
+from contracts.errors import LedgerError, StorageError, UsageError
 from ledger.engines import Kernel, Result, Task, cores, failed, share
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.process import BaseProcess
     from multiprocessing.synchronize import Event
 
 PAYS = 1 << 21  # entries
 AHEAD = 4  # tasks handed out for each worker: none waits for work, and few results wait to be taken
 ATTEMPTS = 2
+UNGUARDED = 79  # the exit code of a worker whose main module starts workers when it is imported
+STARTED_BY = "LEDGER_POOL"  # in a worker's environment: the process that started it
 
 
 class Pool:
@@ -37,6 +45,8 @@ class Pool:
         self._workers = workers
         self._always = always
         self._executor: ProcessPoolExecutor | None = None
+        self._processes: Mapping[int, BaseProcess] = {}
+        self._ready: Event | None = None
         self._stop: Event | None = None
 
     def pieces(self, entries: int) -> int:
@@ -53,6 +63,7 @@ class Pool:
             return
         from concurrent.futures.process import BrokenProcessPool
 
+        _require_guard()
         shared = pickle.dumps(kernel, protocol=pickle.HIGHEST_PROTOCOL)
         done = 0
         try:
@@ -63,6 +74,7 @@ class Pool:
                         yield from results
                 except BrokenProcessPool as error:
                     self.close()
+                    self._require_main()
                     if attempt == ATTEMPTS:
                         raise _lost(tasks[done]) from error
                 else:
@@ -86,7 +98,8 @@ class Pool:
         running: deque[Future[list[Any]]] = deque()
         waiting = iter(tasks)
         for task in waiting:
-            running.append(executor.submit(_work, kernel, task))
+            with _undisturbed():  # it starts a worker where all are busy
+                running.append(executor.submit(_work, kernel, task))
             if len(running) >= AHEAD * self._workers:
                 yield running.popleft().result()
         while running:
@@ -100,16 +113,80 @@ class Pool:
             context = get_context("spawn")
             threads = max(1, cores() // self._workers)
             try:
-                self._stop = context.Event()
+                self._stop, self._ready = context.Event(), context.Event()
                 self._executor = ProcessPoolExecutor(
-                    self._workers, mp_context=context, initializer=_ready, initargs=(self._stop, threads)
+                    self._workers,
+                    mp_context=context,
+                    initializer=_begin,
+                    initargs=(self._stop, self._ready, threads),
                 )
             except (ImportError, OSError) as error:  # a machine without shared semaphores
                 raise StorageError(
                     "worker processes cannot be started here", code="no-engine", got=error,
                     next_step="use --workers 1",
                 ) from error  # fmt: skip
+            self._processes = self._executor._processes
         return self._executor
+
+    def _require_main(self) -> None:
+        """UsageError where workers ended because of the main module that they import."""
+        codes = {process.exitcode for process in self._processes.values()}
+        assert self._ready is not None, "made with the processes"
+        where = getattr(sys.modules["__main__"], "__file__", "the main module")
+        if UNGUARDED in codes:
+            raise _unguarded(where) from None
+        if 1 in codes and not self._ready.is_set():
+            raise UsageError(
+                "worker processes import the main module, which failed there", code="main-module",
+                where=where, next_step='put what it does below `if __name__ == "__main__":`',
+            ) from None  # fmt: skip
+
+
+def _require_guard() -> None:
+    """Ends a worker that is still importing the main module, which is then no place to start others from."""
+    from multiprocessing import current_process
+
+    if getattr(current_process(), "_inheriting", False):
+        if os.environ.get(STARTED_BY) == str(os.getppid()):
+            sys.exit(UNGUARDED)
+        raise _unguarded("the main module")
+
+
+def _unguarded(where: str) -> UsageError:
+    return UsageError(
+        "worker processes import the main module, and it starts workers itself", code="main-module",
+        where=where, expected='its calls below a line `if __name__ == "__main__":`',
+        next_step="see docs/scale.md, or use one process",
+    )  # fmt: skip
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """While processes are started: they never hear of Ctrl-C, and this one does afterwards.
+
+    A blocked signal is blocked in a process that is started meanwhile, before it has imported anything.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    heard: list[signal.Signals] = []
+    handlers = {}
+    if current_thread() is main_thread():  # another thread of this process may still take a signal
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(handler := signal.getsignal(number)):
+                handlers[number] = handler
+                signal.signal(number, lambda number, _frame: heard.append(signal.Signals(number)))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.environ[STARTED_BY] = str(os.getpid())
+    try:
+        yield
+    finally:
+        del os.environ[STARTED_BY]
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for caught, handler in handlers.items():
+            signal.signal(caught, handler)
+        for number in heard:  # whatever else went wrong meanwhile
+            handlers[number](number, None)
 
 
 def _lost(task: object) -> StorageError:
@@ -124,10 +201,11 @@ _stopped: Event | None = None
 _kernel: tuple[bytes, Any] = (b"", None)
 
 
-def _ready(stop: Event, threads: int) -> None:
+def _begin(stop: Event, ready: Event, threads: int) -> None:
     """Make a worker: it leaves Ctrl-C to the process that started it, and ends with that process."""
     global _stopped  # noqa: PLW0603 (a worker has no other place to keep it)
     _stopped = stop
+    ready.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
     # What Arrow frees goes back to the system at once: kept, it would be most of what a worker holds.

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from contracts.errors import LedgerError, StorageError
+from contracts.errors import LedgerError, StorageError, UsageError
 from ledger.engines import Kernel, Result, Task, failed, share
 
 if TYPE_CHECKING:
@@ -234,14 +234,14 @@ def _end_gateway() -> None:
 
 
 def _require_spark() -> None:
-    """StorageError `no-engine` where Spark, or what it needs here, is not installed."""
+    """UsageError `missing-extra` where Spark is not installed, StorageError `no-engine` where Java is not."""
     import shutil
     from importlib.util import find_spec
 
     lacking = [name for name in ("pyspark", "pandas") if find_spec(name) is None]
     if lacking:
-        raise StorageError(
-            "Spark is not installed", code="no-engine", got=f"no {' and no '.join(lacking)}",
+        raise UsageError(
+            "Spark is not installed", code="missing-extra", got=f"no {' and no '.join(lacking)}",
             next_step="pip install 'evaluator-ledger[spark]'",
         )  # fmt: skip
     java = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")

@@ -14,7 +14,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from contracts.errors import StorageError, UsageError
+from contracts.errors import LedgerError, StorageError, UsageError
 from contracts.threads import AT_A_TIME, for_ranges
 
 Task = TypeVar("Task")
@@ -124,6 +124,24 @@ def beside(engine: Engine) -> Engine:
     return THREADS if engine is INLINE else engine
 
 
+@dataclass(frozen=True)
+class Missing:
+    """An engine that could not be had, for work that may not need one: the first question raises why."""
+
+    error: LedgerError
+
+    def pieces(self, entries: int) -> int:
+        """Raises the error."""
+        raise self.error
+
+    def map(self, kernel: Kernel[Task, Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Raises the error."""
+        raise self.error
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
 def share(entries: int, workers: int) -> int:
     """Into how many tasks entries are cut for some workers: neither tiny ones nor few long ones."""
     few = min(-(-entries // TASK_ENTRIES), workers * TASKS_PER_WORKER)
@@ -148,17 +166,18 @@ def engine(name: str | None = None, workers: int | None = None) -> Engine:
     """The engine of a name, by default a pool of `workers` (by default all cores, if they are three) where
     that pays.
 
-    With `workers` or `pool` said, the pool is used for any amount of work. UsageError for an unknown name,
-    StorageError `no-engine` where what the engine needs is not installed.
+    With `workers` or `pool` said, the pool is used for any amount of work. UsageError for an unknown name
+    and (`missing-extra`) where the engine's packages are not installed, StorageError `no-engine` where
+    something else that it needs is not there.
     """
-    kind, _, master = (name or "").partition(":")
+    kind, _, master = ("" if name is None else name).partition(":")
     if kind == "spark":
         from ledger.engine_spark import Spark
 
         if workers is not None:
             raise UsageError("spark has workers of its own", where="--workers", expected="no number")
         return Spark(master or None)
-    if master or kind not in ("", "inline", "pool"):
+    if master or (kind not in ("inline", "pool") and name is not None):
         raise UsageError("unknown engine", expected=NAMES, got=str(name)[:80], where="--engine")
     if kind == "inline" or workers == 1:
         if workers not in (None, 1):

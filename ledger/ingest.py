@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Protocol
 from contracts.errors import ContractError, UsageError
 from contracts.raw_rows import RawRows, gather
 from ledger import lock
-from ledger.engines import INLINE, Engine
+from ledger.engines import INLINE, Engine, Missing
+from ledger.ingest_doubts import Doubts, doubts
 from ledger.sharing import Sharing, sharing
 from ledger.source_batches import rows_at_most
 from ledger.sources import kind_of, read_source
@@ -124,11 +125,12 @@ def _ingest(
     staged = [stage(path, staging, None if shared is None else shared.shelf.fresh()) for path in paths]
     _require_once(staged)
     read = _KINDS[_one_kind(staged, kind)]
+    doubtful = doubts(staged, options.channel, options.acquisition)
     call = read(home, staged, options, progress)
     del staged
     if extras:
         extras.check(home, call, None if key is None else key.public)
-    size, events, receipt = call.prepare(key)
+    size, events, receipt = _prepared(call, key, doubtful)
     if options.dry_run or not (events or extras):
         return receipt
     assert key is not None, "only a dry run needs no key"
@@ -137,7 +139,7 @@ def _ingest(
     def build(transaction: Transaction) -> Sequence[Event]:
         nonlocal events, receipt
         if _overtaken(transaction, size):
-            _, events, receipt = call.prepare(key)
+            _, events, receipt = _prepared(call, key, doubtful)
         if extras:
             events = extras.events(home, events, transaction.index)
         return events
@@ -148,7 +150,24 @@ def _ingest(
     return _placed(receipt, events, commit)
 
 
+def _prepared(call: Call, key: SigningKey | None, doubtful: Doubts) -> Prepared:
+    """What `prepare` gives or raises, its receipt with what is doubtful about the files."""
+    from ledger.receipt import RefusedCallError
+
+    def noted(receipt: Receipt) -> Receipt:
+        return replace(receipt, warnings=(*doubtful.noted(receipt), *receipt.warnings))
+
+    try:
+        size, events, receipt = call.prepare(key)
+    except RefusedCallError as error:
+        error.receipt = noted(error.receipt)
+        raise
+    return size, events, noted(receipt)
+
+
 def _scores(home: Home, staged: Sequence[Staged], options: Options, progress: Progress) -> Call:
+    if options.shared is not None and isinstance(options.shared.engine, Missing):
+        raise options.shared.engine.error
     large = sum(item.data.size for item in staged) >= LARGE
     count = sum(rows_at_most(item) for item in staged)
     divided = count > DIVIDED_ROWS

@@ -58,13 +58,13 @@ class PredictionsCall:
             raise RefusedCallError(error, receipt)
         kinds = ((JEV, admission.entry_rows), (JEV_POSITIVES, admission.positive_rows))
         if self.options.dry_run:
-            roots = [
-                root
+            would = [
+                SegmentReceipt(*found)
                 for schema, rows in kinds
                 for start in _starts(rows)
-                for root in segments.commitments(_part(rows, start), schema, in_order=True)
+                for found in segments.commitments(_part(rows, start), schema, in_order=True)
             ]
-            return head.row.size, (), replace(receipt, segments=tuple(SegmentReceipt(root) for root in roots))
+            return head.row.size, (), replace(receipt, segments=tuple(would))
         receipt = replace(receipt, head=(head.row.size, head.row.root))
         if not len(admission.entry_rows):
             return head.row.size, (), receipt

@@ -115,7 +115,8 @@ class ScoresCall:
         events: list[Event] = []
         if self.options.dry_run:
             writer.finish()
-            receipt = replace(receipt, segments=tuple(SegmentReceipt(root) for root in writer.roots))
+            would = tuple(map(SegmentReceipt, writer.roots, writer.rows))
+            receipt = replace(receipt, segments=would)
         else:
             known, sources = {row.id for row in index.acquisitions()}, self.rows.sources
             if judged.admitted or new_sides.num_rows:

@@ -69,8 +69,15 @@ class Staging:
             yield from sorted(path for path in self.root.iterdir() if not path.is_dir())
 
 
+MISSING_STEP = "see what else is missing: ledger verify"
+
+
 class Objects(ABC):
     """Objects that can be read. Every method raises MalformedError for what is no name of an object."""
+
+    # Next steps for whoever meets an object that is not as the log says, but does not look for such things.
+    when_changed = "see what else changed: ledger verify"
+    when_missing = MISSING_STEP
 
     @property
     def far(self) -> bool:
@@ -123,7 +130,7 @@ class Objects(ABC):
         if found != wanted:
             raise TamperError(
                 "object changed since it was written", kind="data", expected=wanted, got=found,
-                where=self.where(name),
+                where=self.where(name), next_step=self.when_changed,
             )  # fmt: skip
         return data
 

@@ -68,7 +68,9 @@ class Folder(Store):
         try:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         except FileNotFoundError as error:
-            raise StorageError("an object is missing", code="missing-object", where=path) from error
+            raise StorageError(
+                "an object is missing", code="missing-object", where=path, next_step=self.when_missing
+            ) from error
         except OSError as error:
             raise durable.storage_error(error, "reading an object", path) from error
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

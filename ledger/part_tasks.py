@@ -160,6 +160,7 @@ class SharedWriter:
         progress: Callable[[int], None],
     ) -> None:
         self.roots: list[str] = []
+        self.rows: list[int] = []
         self._schema = schema
         self._objects = objects
         self._sharing = sharing
@@ -186,6 +187,7 @@ class SharedWriter:
         staged = []
         for made in self._sharing.engine.map(kernel, tasks):
             self.roots.append(made.root)
+            self.rows.append(made.rows)
             self._progress(made.rows)
             if made.written is not None:
                 staged.append((made.written, made.paths))

@@ -15,10 +15,13 @@ from ledger.event_types import Source
 
 @dataclass(frozen=True)
 class SegmentReceipt:
-    """A segment that was written; of one that a dry run would write only the entries root is known."""
+    """A segment that was written.
+
+    One that a dry run would write has no `event`, and no `file`, whose digest is that of bytes nobody made.
+    """
 
     root: str
-    rows: int | None = None
+    rows: int
     file: str | None = None
     event: int | None = None
 

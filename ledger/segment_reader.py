@@ -106,8 +106,9 @@ class SegmentReader:
         found = blake3_digest(data)
         if found != segment.file:
             raise TamperError(
-                "segment file changed", kind="data", expected=segment.file, got=found, where=name
-            )
+                "segment file changed", kind="data", expected=segment.file, got=found, where=name,
+                next_step=objects.when_changed,
+            )  # fmt: skip
         return cls(objects, segment, folder, pa.BufferReader(data), checked=True)
 
     @classmethod
@@ -137,7 +138,7 @@ class SegmentReader:
         if len(data) != LEAF * page_count(self.segment.rows) or entries_root(leaves) != self.segment.root:
             raise TamperError(
                 "leaf hashes do not have the segment's entries root", kind="data", where=name,
-                expected=self.segment.root,
+                expected=self.segment.root, next_step=self._objects.when_changed,
             )  # fmt: skip
         return leaves
 
@@ -231,7 +232,8 @@ class SegmentReader:
         try:
             raw = pa.Codec("zstd").decompress(data, decompressed_size=12 * count, asbytes=True)
         except (pa.ArrowException, OSError) as error:
-            raise TamperError("source rows do not decode", kind="data", where=name) from error
+            step = self._objects.when_changed
+            raise TamperError("source rows do not decode", kind="data", where=name, next_step=step) from error
         files = np.frombuffer(raw, "<u4", count)
         rows = np.frombuffer(raw, "<u8", count, offset=4 * count)
         return SourceRows(files[start:stop], rows[start:stop])
@@ -303,4 +305,5 @@ class SegmentReader:
 
     def _tampered(self, what: str, entry: str | None = None) -> TamperError:
         where = self.name if entry is None else f"{self.name} entry {entry}"
-        return TamperError(f"segment file changed: {what}", kind="data", where=where)
+        step = self._objects.when_changed
+        return TamperError(f"segment file changed: {what}", kind="data", where=where, next_step=step)

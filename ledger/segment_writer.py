@@ -26,7 +26,7 @@ Staged = tuple[WrittenSegment, list[Path]]
 class SegmentWriter:
     """Takes rows in canonical order. Use it in a `with`: what was not finished leaves no file behind.
 
-    Without `objects` nothing is written and only `roots` are made.
+    Without `objects` nothing is written and only `roots` are made; `rows` are those of each.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class SegmentWriter:
         self.schema = schema
         self.objects = objects
         self.roots: list[str] = []
+        self.rows: list[int] = []
         self._progress = progress
         self._pending: list[pa.Table] = []
         self._staged: list[Staged] = []
@@ -96,6 +97,7 @@ class SegmentWriter:
             self._busy = None
 
     def _stage(self, table: pa.Table) -> None:
+        self.rows.append(table.num_rows)
         if self.objects is None:
             self.roots.append(entries_root(page_leaves(table, self.schema)))
             return

@@ -102,11 +102,14 @@ def write(
     ]
 
 
-def commitments(table: pa.Table, schema: SegmentSchema, *, in_order: bool = False) -> Iterator[str]:
-    """The entries roots the rows would get, with nothing written."""
+def commitments(
+    table: pa.Table, schema: SegmentSchema, *, in_order: bool = False
+) -> Iterator[tuple[str, int]]:
+    """The entries roots the rows would get, and how many have each, with nothing written."""
     table = table if in_order else sort(table, schema)
     for start in range(0, table.num_rows, SEGMENT_ROWS):
-        yield entries_root(page_leaves(table.slice(start, SEGMENT_ROWS), schema))
+        part = table.slice(start, SEGMENT_ROWS)
+        yield entries_root(page_leaves(part, schema)), part.num_rows
 
 
 @dataclass(frozen=True)

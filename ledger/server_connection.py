@@ -25,7 +25,7 @@ try:
     from psycopg import conninfo, sql
 except ImportError as missing_driver:
     raise UsageError(
-        "a catalog on PostgreSQL needs the driver psycopg", code="no-driver",
+        "a catalog on PostgreSQL needs the driver psycopg", code="missing-extra",
         next_step="pip install 'evaluator-ledger[postgres]'",
     ) from missing_driver  # fmt: skip
 

@@ -51,10 +51,15 @@ def kind_of(staged: Staged, kind: str | None = None) -> str:
 
     ContractError where a column name occurs twice.
     """
-    form = detect(staged)
-    names = guarded(form, staged, lambda: _NAMES[form](staged))
+    names = column_names(staged)
     refuse_repeated(names, staged.name)
     return decide(names, kind, staged.name)
+
+
+def column_names(staged: Staged) -> Sequence[str]:
+    """The column names of an input; of JSON Lines the keys of the first object."""
+    form = detect(staged)
+    return guarded(form, staged, lambda: _NAMES[form](staged))
 
 
 def read_source(staged: Staged, kind: str | None = None) -> SourceTable:

@@ -66,7 +66,15 @@ def stage(path: str | Path, staging: Path | None = None, named: Path | None = No
                     held.clear()
         mapping = None if spilled is None else _mapped(spilled, held)
     except FileNotFoundError as error:
-        raise StorageError("no such file", code="no-such-file", where=name) from error
+        raise StorageError(
+            "no such file", code="no-such-file", where=name, expected="a file to take in",
+            next_step="see whether the path is right; ledger ingest --template transport prints such a file",
+        ) from error  # fmt: skip
+    except IsADirectoryError as error:
+        raise StorageError(
+            "a folder cannot be read as a file", code="unreadable", where=name, expected="a file",
+            next_step="name the files in it",
+        ) from error  # fmt: skip
     except OSError as error:
         raise StorageError(
             f"cannot be read: {error.strerror or error}", code="unreadable", where=name

@@ -61,12 +61,12 @@ def check_strays(found: Problems, home: Home, named: Named | None) -> None:
     if named is not None:
         idle = [name for name in objects.list() if digest_in(name) and name not in named.objects]
         found.notices += [
-            f"{OBJECTS}/{name} is named by no event; `ledger repair` removes it" for name in idle
+            f"{OBJECTS}/{name} is named by no event; `ledger repair` removes it after an hour"
+            for name in idle
         ]
     for folder, files in itertools.groupby(home.staged(), key=lambda path: path.parent):
-        found.notices.append(
-            f"{len(list(files))} unfinished files in {home.relative(folder)}; `ledger repair` removes them"
-        )
+        unfinished = f"{len(list(files))} unfinished files in {home.relative(folder)}"
+        found.notices.append(f"{unfinished}; `ledger repair` removes them after an hour")
 
 
 def _strays(home: Home) -> Iterator[str]:

@@ -318,3 +318,24 @@ def test_where_all_is_zero_there_is_no_sign_to_keep(values: tuple[float, float],
     *_, (layouts, _), (left, _) = audit_tables._beside(result)
     assert layouts.endswith(f", {said}")
     assert left.endswith("no sign" if said == "no sign" else "sign not kept")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--no-record",), ("--json",), ("--engine", "spark"), ("--at", "3"), ("-v",), ("--plan", "main")],
+    ids=" ".join,
+)
+def test_an_option_before_the_kind_is_refused_with_its_place(command: Command, words: Sequence[str]) -> None:
+    command.ledger.ingest(rows(noisy(3, 1)))
+    before = size(command)
+    for more in ((), ("-v",)):
+        answer = command("audit", *words, *more, *PAIR[1:])
+        assert answer.code == 2
+        assert size(command) == before
+        told = answer.json["error"]["where"] if words == ("--json",) else answer.err
+        assert ("--verbose" if words == ("-v",) else words[0]) in told
+
+
+def size(command: Command) -> int:
+    with Index.open(command.ledger.home) as index:
+        return index.size

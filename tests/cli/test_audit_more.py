@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from audits.wording import named
 from cli import main
 from tests.audits.cohorts import Ledger, gains, new_ledger, rows
 
@@ -183,3 +185,21 @@ def test_a_transport_record_links_to_the_repeatability_of_its_channels(command: 
     assert found["predicate"]["result"] == alone["predicate"]["result"]
     said = command("audit", "transport", *PAIR, *FEW, "--verbose").out
     assert f"repeatability of ref: {record}" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda words: words[0])
+def test_the_screen_of_weights_has_words_and_no_ids_of_the_record(
+    command: Command, kind: tuple[str, ...]
+) -> None:
+    out = command.audit(*kind, "--no-record").out
+    if kind[0] in ("mixture", "pool"):
+        assert not re.search(r"gain\.(ref|alt)|[a-z]_(on|mean|interactions|reversal)_", out), out
+
+
+def test_ids_in_words_keep_the_names_of_a_user() -> None:
+    said = {
+        "gain.ref": "gain ref", "a.b_c.gain.alt": "a.b_c gain alt", "interaction": "interaction",
+        "strict_mean_reversal": "strict reversal of the mean", "x@2.gain.ref@user": "x@2 gain ref@user",
+        "depends_on_weights": "depends on the weights", "my_name": "my_name", "my@name": "my@name",
+    }  # fmt: skip
+    assert {code: named(code) for code in said} == said

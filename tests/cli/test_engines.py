@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from cli.audit_run import _resampling
-from contracts.errors import StorageError
+from cli.ingest import ALONE
+from contracts.errors import LedgerError, UsageError
 from contracts.template import template
 from ledger.engine_pool import Pool
 from ledger.engine_spark import Spark
@@ -37,7 +38,7 @@ LARGE = 1_000_000
 def spark() -> tuple[str, ...]:
     try:
         Spark("local[2]")
-    except StorageError as error:
+    except LedgerError as error:
         pytest.skip(f"no Spark: {error}")
     return SPARK
 
@@ -117,10 +118,9 @@ def test_predictions_are_taken_in_alone(place: Place, tmp_path: Path) -> None:
     done = called(
         "--home", str(place.home.path), "ingest", str(path), "--dry-run", "--workers", "2", "--json"
     )
-    told = "predictions are taken in by one process, whatever --engine and --workers say"
-    assert told in json.loads(done.out)["warnings"]
+    assert ALONE in json.loads(done.out)["warnings"]
     done = called("--home", str(place.home.path), "ingest", str(path), "--dry-run", "--json")
-    assert told not in json.loads(done.out)["warnings"]
+    assert ALONE not in json.loads(done.out)["warnings"]
 
 
 def test_spark_leaves_the_same_log(place: Place, tmp_path: Path, spark: tuple[str, ...]) -> None:
@@ -210,9 +210,15 @@ def _prepared(
     ("words", "said"),
     [
         ((*AUDIT, "--engine", "dask"), "unknown engine"),
+        ((*AUDIT, "--engine", ""), "unknown engine"),
+        ((*AUDIT, "--engine", ":local[2]"), "unknown engine"),
+        (("ingest", "a.parquet", "--engine", "", "--json"), "unknown engine"),
         (("ingest", "a.parquet", "--engine", "dask", "--json"), "unknown engine"),
         (("ingest", "a.parquet", *SPARK, "--workers", "2", "--json"), "workers of its own"),
         (("verify", "--workers", "2", "--json"), "add --full"),
+        (("verify", "any.bundle", "--workers", "2", "--json"), "leave it out"),
+        (("verify", "any.bundle", "--engine", "nonsense", "--json"), "leave it out"),
+        (("verify", "any.bundle", "--engine", "", "--full", "--json"), "leave it out"),
         ((*AUDIT, *SPARK, "--workers", "2"), "workers of its own"),
     ],
 )
@@ -225,8 +231,24 @@ def test_what_makes_no_sense_is_refused(place: Place, words: tuple[str, ...], sa
 def test_spark_that_is_not_installed_is_said(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     refused = called("--home", str(place.home.path), *AUDIT, *SPARK)
-    assert refused.code == 3
+    assert (refused.code, json.loads(refused.out)["error"]["code"]) == (2, "missing-extra")
     assert "evaluator-ledger[spark]" in refused.out
+
+
+def test_spark_is_asked_for_by_files_that_need_it_alone(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs, scores = tmp_path / "pairs.jsonl", write(tmp_path / "more.parquet", rows(range(9, 10)))
+    pairs.write_text(template("jev"))
+    monkeypatch.setattr("ledger.engine_spark._require_spark", _no_spark)
+    words = ("--home", str(place.home.path), "ingest", "--dry-run", "--json", *SPARK)
+    taken = called(*words, str(pairs))
+    assert (taken.code, json.loads(taken.out)["warnings"]) == (0, [ALONE])
+    assert called(*words, str(scores)).code == 2
+
+
+def _no_spark() -> None:
+    raise UsageError("Spark is not installed", code="missing-extra")
 
 
 def test_workers_are_let_go_once_when_the_resamples_begin() -> None:

@@ -32,7 +32,7 @@ def refused(*words: str) -> Called:
 
 def test_the_template_goes_from_the_screen_to_an_audit(scores: Path) -> None:
     planned = called("ingest", str(scores), "--dry-run")
-    assert "root would be sha256:" in planned.out
+    assert "64 entries, root would be sha256:" in planned.out
     assert "next:" not in planned.out
     done = called("ingest", str(scores))
     assert "next: ledger audit transport --ref direct --alt generated" in done.out
@@ -106,3 +106,109 @@ def test_a_column_without_a_name_is_named_as_such(scores: Path) -> None:
 def test_a_missing_digest_names_its_text_too(scores: Path) -> None:
     scores.write_text(scores.read_text().replace(",request\n", ",asked\n", 1))
     assert "request_hash (or request, its text) is missing" in called("ingest", str(scores), "--dry-run").out
+
+
+CUT = "scores.csv row 64, the last, has no line end: its last value may be cut off"
+
+
+def without_texts(scores: Path, last: str) -> str:
+    """The template with another column at the end of its rows, and without its texts."""
+    names, *lines = (line.split(",") for line in scores.read_text().splitlines())
+    kept = [name for name in names[:10] if name != last]
+    order = [names.index(name) for name in (*kept, last)]
+    return "".join(",".join(line[at] for at in order) + "\n" for line in (names, *lines))
+
+
+@pytest.mark.parametrize("last", ["energy", "target", "trajectory_id"])
+def test_a_last_row_that_may_be_cut_is_named_however_much_is_gone(scores: Path, last: str) -> None:
+    whole = without_texts(scores, last)
+    value = whole.rstrip("\n").rpartition(",")[2]
+    scores.write_text(whole)
+    assert "may be cut" not in called("ingest", str(scores), "--dry-run").err
+    for gone in range(1, len(value) + 1):
+        scores.write_text(whole[:-gone])
+        told = called("ingest", str(scores), "--dry-run")
+        assert CUT in " ".join(told.err.split())
+        found = json.loads(called("ingest", str(scores), "--dry-run", "--json").out)
+        assert found["warnings"][0].startswith(CUT)
+
+
+def test_a_quote_or_any_line_end_closes_the_last_row(scores: Path) -> None:
+    whole = without_texts(scores, "target")
+    for text in (whole.replace("\n", "\r\n"), whole.replace(",north\n", ',"north"\n')[:-1]):
+        scores.write_bytes(text.encode())
+        done = called("ingest", str(scores), "--dry-run")
+        assert (done.code, "may be cut" in done.err) == (0, False)
+
+
+@pytest.mark.parametrize("option", ["acquisition", "channel"])
+def test_an_option_that_the_rows_overrule_is_said(scores: Path, option: str) -> None:
+    column = {"acquisition": "acquisition_id", "channel": "channel"}[option]
+    words = ("ingest", "scores.csv", "--dry-run", f"--{option}", "direct", "--json")
+    found = json.loads(called(*words).out)["warnings"]
+    assert f"--{option} direct is not used for scores.csv: what the column {column} says was taken" in found
+    names, *lines = (line.split(",") for line in scores.read_text().splitlines()[:33])
+    at = names.index(column)
+    scores.write_text("".join(",".join([*row[:at], *row[at + 1 :]]) + "\n" for row in (names, *lines)))
+    found = json.loads(called(*words).out)
+    assert not any("is not used" in warning for warning in found["warnings"])
+    assert found["admitted"] == 32
+
+
+@pytest.mark.parametrize("kind", ["transport", "jev"])
+def test_a_dry_run_knows_how_many_entries_each_segment_has(scores: Path, kind: str) -> None:
+    file = scores.with_suffix(".txt")
+    file.write_text(template(kind))
+    words = ("ingest", str(file), "--json") + (("--acquisition", "a") if kind == "jev" else ())
+    planned, done = (json.loads(called(*words, *more).out)["segments"] for more in (("--dry-run",), ()))
+    assert planned == [{**each, "file": None, "event": None} for each in done]
+    assert all(each["rows"] for each in planned)
+
+
+def test_a_misspelt_candidate_is_told_by_how_many_cells_have_it_and_what_it_may_mean(scores: Path) -> None:
+    lines = scores.read_text().splitlines(keepends=True)
+    assert ",west," in lines[4]
+    scores.write_text("".join([*lines[:4], lines[4].replace(",west,", ",wst,"), *lines[5:]]))
+    told = " ".join(called("ingest", str(scores), "--dry-run").out.split())
+    assert "found wst in 1 of 16 cells, first in layout 0 of (before, direct); is it west misspelt?" in told
+
+
+def test_a_status_that_is_none_is_told_with_its_cell(scores: Path) -> None:
+    scores.write_text(scores.read_text().replace(",ok,", ",failed,", 1))
+    told = " ".join(refused(str(scores)).err.split())
+    assert "scores.csv row 1 (example-1/step00 before direct layout 0 run-1 north): status 'failed'" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("ingest", "none.csv"), ("no such file", "expected a file", "--template")),
+        (("ingest", "."), ("a folder cannot be read", "expected a file", "name the files in it")),
+        (("channel", "add", "."), ("Is a directory", "expected a TOML or JSON file", "name the files in it")),
+        (("channel", "add", "none.toml"), ("No such file", "expected a TOML", "ledger channel add")),
+        (
+            ("audit", "jev", "--precision", "direct:direct"),
+            ("compared with itself", "expected two channels, A:B", "got blake3:", "ledger channel list"),
+        ),
+    ],
+    ids=" ".join,
+)
+def test_errors_say_what_was_expected_and_what_is_next(
+    scores: Path, words: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    done = called(*words)
+    assert done.code in (2, 3)
+    assert all(part in done.err for part in parts), done.err
+
+
+@pytest.mark.parametrize("change", ["flip", "remove"])
+def test_an_audit_that_meets_damage_says_how_to_see_the_rest(scores: Path, change: str) -> None:
+    assert called("ingest", str(scores)).code == 0
+    (segment,) = Path(".ledger/objects/segments").glob("*.parquet")
+    segment.chmod(0o644)
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 1
+    segment.write_bytes(data) if change == "flip" else segment.unlink()
+    done = called("audit", "transport", "--ref", "direct", "--alt", "generated", "--no-record")
+    assert done.code in (3, 4)
+    assert done.err.rstrip().endswith("ledger verify")

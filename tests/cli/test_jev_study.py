@@ -197,3 +197,15 @@ def test_missing_files_and_wrong_words(trec: Path) -> None:
         make_states("--output", "x.jsonl", "--positives", "x.jsonl")
     with pytest.raises(UsageError, match="unknown mode"):
         run("compile", "x.jsonl", "--mode", "other", "-o", "r.jsonl")
+
+
+def test_what_is_said_of_a_study_fits_the_screen(trec: Path) -> None:
+    """Words, and so paths, stay whole; nothing else is wider than 80 columns."""
+    states, requests = (f"{name}-of-the-second-collection-of-2019.jsonl" for name in ("states", "requests"))
+    said = run(
+        "states", "--qrels", "qrels.txt", "--topics", "topics.tsv", "--passages", "passages.tsv",
+        "--year", "2019", "-o", states,
+    )  # fmt: skip
+    said += run("compile", states, "--mode", "independent", "-o", requests)
+    assert [line for line in said.splitlines() if len(line) > 80] == []
+    assert f"--routing {requests.removesuffix('.jsonl')}.routing.jsonl" in " ".join(said.split())

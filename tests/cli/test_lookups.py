@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli import main, render
+from cli.entry_tables import _print_scores
+from ledger.node import Node
 from tests.audits.cohorts import Ledger, new_ledger, noisy, rows
 
 
@@ -32,8 +34,45 @@ def test_an_entry_id_is_whole_in_the_table(ledger: Ledger, capsys: pytest.Captur
     assert head.split()[0] == "entry"
     assert len(lines) == 12
     for line in lines:
-        assert re.match(r"[0-9a-f]{16}:[0-9]+  ", line)
+        assert re.match(r"[0-9a-f]{16}:[0-9]+ ", line)
     assert printed(capsys, "show", lines[-1].split()[0])[0].startswith("entry ")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("long", ["", "-2026-11-30T12:00-of-the-night-shift", "x" * 40], ids=len)
+def test_entries_fit_the_screen_and_keep_what_identifies(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool, long: str
+) -> None:
+    row = {
+        "entry": "0123456789abcdef:1048575", "energy": -1048575.5, "endpoint": "before", "layout": 11,
+        "candidate": "north", "trajectory_id": f"traj000{long}", "step": 17, "channel": "generated@12",
+        "acquisition_id": f"main-1{long}",
+    }  # fmt: skip
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    _print_scores([row, {**row, "layout": 12}, {**row, "step": 18}])
+    out = capsys.readouterr().out
+    assert "…" not in out
+    lines = out.splitlines()
+    assert sum(line.startswith("0123456789abcdef:1048575  -1048575.500  before") for line in lines) == 3
+    words = " ".join(out.split())
+    for name in (row["channel"], row["acquisition_id"], f"{row['trajectory_id']}/17"):
+        assert str(name) in words
+    assert all(len(line) <= 80 or line.strip() in words.split(" ") for line in lines)
+
+
+def test_numbers_that_name_are_as_they_are_typed_and_others_are_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    facts = {
+        "seed": 20260928, "first": ["t", 12345], "rows": 4096, "proof": {"index": 10000, "path": 1234},
+        "value": 0.12345678901234567, "draws": {"seed": 1234, "count": 10000}, "done": True,
+    }  # fmt: skip
+    node = Node("audit", "a", facts)
+    assert " ".join(" ".join(render.tree(node)).split()) == (
+        "audit a seed 20260928, first t, 12345, rows 4,096, proof (index 10000, path 1,234) value 0.123457, "
+        "draws (seed 1234, count 10,000), done yes"
+    )
+    assert node.as_json()["facts"] == facts
 
 
 def test_ids_of_the_log_are_whole_on_a_terminal_too(

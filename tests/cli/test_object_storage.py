@@ -234,7 +234,7 @@ def test_what_a_crash_left_in_the_bucket_is_cleared(lab: Lab) -> None:
     lab.ok("ingest", lab.scores())
     orphan = "segments/" + "ab" * 32 + ".parquet"
     obstore.put(connected(lab.url), orphan, b"half a call")
-    assert "1 fresh file a writer may still need" in lab.ok("repair")
+    assert "left 1 file younger than an hour, which a writer may still need" in lab.ok("repair")
     assert orphan in lab.names()
     from ledger import repair
 

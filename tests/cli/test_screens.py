@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli import audit_flow, main, render
+from cli.commands import COMMANDS
 from cli.folding import folded
 from contracts.errors import UsageError
 from tests.cli.calls import called
@@ -113,3 +114,24 @@ def test_channels_are_compared_line_by_line(tmp_path: Path, monkeypatch: pytest.
     assert lines[at + 1].count("…") == 2
     logged = called("log").out.splitlines()
     assert max(map(len, logged)) <= 80
+
+
+def test_what_is_made_is_told_in_80_columns_with_paths_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    folder = tmp_path / ("a-folder-with-a-name-as-long-as-people-give-" * 2)
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for words in (("init", "--origin", "one"), ("witness", "create", "my-desk-on-the-second-floor")):
+        out = called(*words).out
+        assert [line for line in out.splitlines() if len(line) > 80 and " " in line.strip()] == []
+        wanted = str(tmp_path / "config" / "ledger" / "one.pem") if words[0] == "init" else "key add witness"
+        assert wanted in " ".join(out.split())
+
+
+@pytest.mark.parametrize("group", [name for name, told in COMMANDS.items() if told.group])
+def test_the_help_of_a_group_has_an_example_that_fits(group: str) -> None:
+    lines = called(group, "--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.strip().startswith("Example: ledger ") for line in lines)

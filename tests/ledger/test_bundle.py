@@ -173,6 +173,20 @@ def test_a_byte_changed_in_any_member_is_found(made: Made, tmp_path: Path) -> No
             assert caught.value.exit_code == 4, (name, at, caught.value)
 
 
+def test_a_damaged_member_is_named_with_what_to_do(made: Made, tmp_path: Path) -> None:
+    with zipfile.ZipFile(made.path) as archive:
+        infos = [info for info in archive.infolist() if info.file_size > 8]
+    for info in infos:
+        data = bytearray(made.path.read_bytes())
+        data[info.header_offset + 30 + len(info.filename) + info.file_size // 2] ^= 1
+        damaged = tmp_path / "damaged.bundle"
+        damaged.write_bytes(data)
+        with pytest.raises(VerificationError) as caught:
+            check(damaged, made.public)
+        assert info.filename in (caught.value.where or "")
+        assert caught.value.next_step == "ask for the bundle again"
+
+
 def test_a_member_left_out_is_named(made: Made, tmp_path: Path) -> None:
     for name in made.members():
         if name.startswith("proofs/"):

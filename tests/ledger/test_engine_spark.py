@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import StorageError, TamperError
+from contracts.errors import LedgerError, StorageError, TamperError
 from ledger import segments
 from ledger.engine_spark import Spark
 from ledger.engines import INLINE, engine
@@ -28,7 +28,7 @@ def spark() -> Iterator[Spark]:
     """Two threads that try a task twice."""
     try:
         made = engine("spark:local[2,2]")
-    except StorageError as error:
+    except LedgerError as error:
         pytest.skip(f"no Spark: {error}")
     assert isinstance(made, Spark)
     yield made

@@ -5,6 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ import pytest
 from contracts.errors import ContractError, LedgerError, StorageError, TamperError, UsageError
 from contracts.threads import AT_A_TIME
 from ledger import engines, range_tasks, segments
-from ledger.engine_pool import PAYS, Pool
+from ledger.engine_pool import PAYS, Pool, _undisturbed
 from ledger.engines import INLINE, THREADS, Inline, engine, share
 from tests.ledger import engine_cases as cases
 from tests.ledger import kernels
@@ -113,6 +116,68 @@ class TestPool:
         assert caught.value.code == "engine-task"
         assert (caught.value.where or "").startswith("numbers ")
         made.close()
+
+    @pytest.mark.parametrize(
+        ("guard", "body", "said"),
+        [
+            ("if True:", "", "it starts workers itself"),
+            ("if True:", '1 / (__name__ == "__main__")', "failed there"),
+            ('if __name__ == "__main__":', "", None),
+        ],
+        ids=["unguarded", "failing", "guarded"],
+    )
+    def test_a_program_is_told_what_its_main_module_lacks(
+        self, tmp_path: Path, guard: str, body: str, said: str | None
+    ) -> None:
+        lines = [
+            "from ledger.engine_pool import Pool", "from tests.ledger import kernels", body, guard,
+            "    print(len(list(Pool(2, always=True).map(kernels.numbers, kernels.TASKS))))",
+        ]  # fmt: skip
+        (tmp_path / "program.py").write_text("\n".join(lines))
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        done = subprocess.run(
+            [sys.executable, tmp_path / "program.py"],
+            capture_output=True, text=True, timeout=120, check=False, env=environment,
+        )  # fmt: skip
+        if said is None:
+            assert (done.returncode, done.stdout, done.stderr) == (0, f"{len(EXPECTED)}\n", "")
+            return
+        assert (done.returncode, done.stdout) == (1, "")
+        told = done.stderr.splitlines()
+        assert said in told[-1]
+        assert str(tmp_path / "program.py") in told[-1]
+        assert 'if __name__ == "__main__":' in told[-1]
+        assert "During handling" not in done.stderr
+        if not body:  # what fails there by itself is shown
+            assert done.stderr.count("Traceback") == 1
+            assert len(told) < 20
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("broken", [False, True])
+    def test_a_signal_waits_while_processes_are_started_and_is_never_lost(
+        self, number: signal.Signals, broken: bool
+    ) -> None:
+        def raising(number: int, _frame: object) -> None:
+            raise KeyboardInterrupt(number)
+
+        def start() -> None:
+            with _undisturbed():
+                os.kill(os.getpid(), number)
+                reached.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+                if broken:
+                    raise OSError("no more processes")
+
+        before = {each: signal.signal(each, raising) for each in (signal.SIGINT, signal.SIGTERM)}
+        reached: list[set[int]] = []
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                start()
+            assert [signal.getsignal(each) for each in before] == [raising, raising]
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+        assert [signal.SIGINT in mask for mask in reached] == [True]
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
     def test_nobody_goes_on_when_nobody_takes_results(self) -> None:
         before = {child.pid for child in multiprocessing.active_children()}

@@ -127,7 +127,7 @@ def test_order_chunks_and_coding_of_the_input_do_not_change_a_root(objects: Stor
     parts = pa.concat_tables([table.slice(200), table.slice(0, 200)])
     for other in (shuffled, parts):
         assert [w.root for w in segments.write(other, TRANSPORT, objects)] == [written.root]
-        assert list(segments.commitments(other, TRANSPORT)) == [written.root]
+        assert list(segments.commitments(other, TRANSPORT)) == [(written.root, written.rows)]
 
 
 def test_a_call_is_cut_after_sorting(objects: Store, monkeypatch: pytest.MonkeyPatch) -> None:

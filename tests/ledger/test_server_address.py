@@ -182,5 +182,5 @@ def test_without_the_driver_the_way_to_it_is_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / ".ledger")], capture_output=True, text=True, check=True
     )
-    assert done.stdout.startswith("no-driver ")
+    assert done.stdout.startswith("missing-extra ")
     assert "evaluator-ledger[postgres]" in done.stdout

@@ -83,6 +83,9 @@ FORMATS: dict[str, tuple[str, Callable[[pa.Table, io.BytesIO], object]]] = {
     "csv": ("a.csv", _csv),
     "json lines": ("a.jsonl", _json),
     "named nothing": ("a", _json),
+    "parquet named csv": ("a.csv", pq.write_table),
+    "parquet named json lines": ("a.jsonl", pq.write_table),
+    "json lines named csv": ("a.csv", _json),
 }  # fmt: skip
 names = st.text(st.characters(categories=["Lu", "Ll", "Nd", "Po"]), min_size=1, max_size=6).map(
     lambda text: "n" + "".join(c for c in text if c.isprintable())
@@ -158,7 +161,7 @@ class TestBytes:
 
     @pytest.mark.parametrize("path", ["absent.csv", "."])
     def test_what_cannot_be_opened(self, path: str, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match=r"no such file|directory"):
+        with pytest.raises(StorageError, match=r"no such file|folder"):
             read_sources([tmp_path / path])
 
 
@@ -173,6 +176,7 @@ DAMAGED: dict[str, tuple[str, bytes | str, type[LedgerError], str]] = {
     "header and blank lines": ("a.csv", "energy,step\n\n\n", ContractError, "no-rows"),
     "csv named parquet": ("a.parquet", CSV, ContractError, "misnamed"),
     "json named feather": ("a.feather", '{"energy":1}\n', ContractError, "misnamed"),
+    "csv named json lines": ("a.jsonl", CSV, ContractError, "not-json-lines"),
     "noise named parquet": ("a.parquet", b"\x00\x01\x02", StorageError, "unreadable"),
     "noise": ("a.csv", b"\x00\x01\x02\n", StorageError, "unreadable"),
     "gzip": ("a.csv.gz", b"\x1f\x8b\x08\x00", ContractError, "unsupported-format"),

@@ -282,8 +282,8 @@ def test_strays_are_listed_and_not_fatal(place: Place) -> None:
         "catalog.sqlite.old-1 was kept by `ledger rebuild`; delete it when you like",
         "catalog.sqlite.old-1.bak is no file of this ledger",
         "objects/segments/.DS_Store is no file",
-        "is named by no event",
-        "1 unfinished files",
+        "is named by no event; `ledger repair` removes it after an hour",
+        "1 unfinished files in objects/staging; `ledger repair` removes them after an hour",
     ):
         assert any(part in notice for notice in report.notices), part
 

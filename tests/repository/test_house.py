@@ -32,12 +32,10 @@ def tracked() -> list[str]:
 
 
 def leaves(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Every command of the application with the words that reach it."""
-    children = getattr(command, "commands", None)
-    if children is None:
+    """Every command and group of the application with the words that reach it."""
+    if path:
         yield path, command
-        return
-    for name, child in children.items():
+    for name, child in getattr(command, "commands", {}).items():
         yield from leaves(child, (*path, name))
 
 
