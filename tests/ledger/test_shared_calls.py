@@ -125,18 +125,17 @@ SLOW = set(WHOLE_FILE) - {"no trajectory_id", "no target", "step of text", "dige
     "name", [pytest.param(name, marks=pytest.mark.sweep) if name in SLOW else name for name in WHOLE_FILE]
 )
 @pytest.mark.parametrize(
-    "beside", [(), ("first",), ("last",)], ids=["alone", "before another", "after another"]
+    "place", [None, 0, pytest.param(1, marks=pytest.mark.sweep)], ids=["alone", "first", "last"]
 )
 def test_a_fault_of_a_whole_file_is_told_once(
-    template: Place, tmp_path: Path, pool: Pool, name: str, beside: tuple[str, ...]
+    template: Place, tmp_path: Path, pool: Pool, name: str, place: int | None
 ) -> None:
     """However many batches have it, and whatever stands in the other files of the call."""
     table = pq.read_table(write(tmp_path / "whole.parquet", MADE[:144]))
     pq.write_table(WHOLE_FILE[name](table), tmp_path / "faulty.parquet", row_group_size=50)
     paths = [tmp_path / "faulty.parquet"]
-    if beside:
-        good = write(tmp_path / "good.parquet", MADE[144:])
-        paths.insert(1 if beside == ("first",) else 0, good)
+    if place is not None:
+        paths.insert(1 - place, write(tmp_path / "good.parquet", MADE[144:]))
     found = same(template, tmp_path, pool, paths)
     assert found["error"] is not None
     assert found["admitted"] == 0
