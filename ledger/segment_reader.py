@@ -298,7 +298,8 @@ class SegmentReader:
             # However its writer kept text, it is asked for as codes.
             wanted = CODED if column.type == "text" else TYPES[column.type]
             if (got := found.field(column.name).type) != wanted:
-                raise self._tampered(f"column {column.name} is of another type ({str(got)[:40]})")
+                named = str(got.value_type if pa.types.is_dictionary(got) else got)
+                raise self._tampered(f"column {column.name} is of another type ({named[:40]})")
 
     def _require_statistics(self, group: int, table: pa.Table) -> None:
         """TamperError where a row group states other bounds of its trajectories than its rows have."""
