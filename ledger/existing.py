@@ -1,8 +1,8 @@
 """What a call is held against: entries of its trajectories, and the candidate sets its digests stand for.
 
 A contract speaks about whole trajectories (`success` is constant in one) and about donors in others, so all
-entries of the call's trajectories and of the donors it names are read, from the row groups that have some
-of them, in segments whose range meets them. Every file is checked by its digest when it is read.
+entries of the call's trajectories and of the donors it names are read, from the row groups whose ids
+meet them, in segments whose range meets them. Every file is checked by its digest when it is read.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ def entries_of(
     `sources` adds the column `source`: file and row each entry came from.
     """
     wanted = pa.array(trajectories, pa.string())
+    keys = [name.encode() for name in trajectories]
     parts = []
     for segment in meeting(segments, trajectories):
         with SegmentReader.whole(objects, segment) as reader:
-            for start, stop in reader.groups_with(trajectories):
+            for start, stop in reader.groups_with(keys):
                 table = reader.read(start, stop)
                 ids = table.column("trajectory_id").combine_chunks()
                 used = pc.is_in(ids.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)

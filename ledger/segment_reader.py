@@ -167,15 +167,15 @@ class SegmentReader:
         for start, stop in zip(self.group_starts, self.group_starts[1:], strict=False):
             yield self.read(start, stop, columns)
 
-    def groups_with(self, trajectories: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """The rows [start, stop) of each row group that has one of some trajectories.
+    def groups_with(self, trajectories: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """The rows [start, stop) of each row group that may hold one of some trajectories (ascending).
 
         Told from the ids themselves, which take little to decode: statistics may say anything.
         """
-        name, wanted = self.schema.key[0], pa.array(trajectories, pa.string())
         for group, (start, stop) in enumerate(pairwise(self.group_starts)):
-            ids = self._read_groups(group, group + 1, [name]).column(name)
-            if any(pc.any(pc.is_in(chunk.dictionary, value_set=wanted)).as_py() for chunk in ids.chunks):
+            low, high = self._bounds(self._read_groups(group, group + 1, self.schema.key[:1]))
+            at = bisect_left(trajectories, low.encode())
+            if at < len(trajectories) and trajectories[at] <= high.encode():
                 yield start, stop
 
     def checked_groups(self) -> Iterator[tuple[int, pa.Table]]:
@@ -303,14 +303,17 @@ class SegmentReader:
 
     def _require_statistics(self, group: int, table: pa.Table) -> None:
         """TamperError where a row group states other bounds of its trajectories than its rows have."""
-        column = self.schema.columns[0]
         with self._decoding():
             stated = self._file.metadata.row_group(group).column(0).statistics
-            if stated is None or not stated.has_min_max:
-                return
-            bounds = pc.min_max(plain(table.column(column.name).unique(), column)).as_py()
-            if {"min": stated.min, "max": stated.max} != bounds:
+            known = stated is not None and stated.has_min_max
+            if known and (stated.min, stated.max) != self._bounds(table):
                 raise self._tampered(f"the statistics of row group {group} are not those of its rows")
+
+    def _bounds(self, table: pa.Table) -> tuple[str, str]:
+        """The first and the last trajectory of some rows, in whatever order they are."""
+        column = self.schema.columns[0]
+        found = pc.min_max(plain(table.column(column.name).unique(), column))
+        return found["min"].as_py(), found["max"].as_py()
 
     def _compare(self, covered: pa.Table, first_page: int) -> None:
         """Raises TamperError unless every page of the table has its committed leaf."""
