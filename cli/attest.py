@@ -203,7 +203,7 @@ def list_attestations(
         [row.event, row.kind, row.subject, render.short(row.statement, 16), "revoked" if r["revoked"] else ""]
         for row, r in zip(rows, found, strict=True)
     ]
-    render.console().print(render.table(["event", "kind", "subject", "statement", ""], cells))
+    render.listed(["event", "kind", "subject", "statement", ""], cells, "attestation")
 
 
 @app.command(epilog="Example: ledger attest show sha256:0123456789abcdef")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ app = typer.Typer(
 acquisitions = typer.Typer(
     no_args_is_help=True, help="The declared runs of collectors.", epilog="Example: ledger acquisition list"
 )
+FEW = 4  # channels of an acquisition that are named
 
 
 def as_object(channel: Channel) -> dict[str, object]:
@@ -97,7 +99,7 @@ def list_(at: AtOption = None, as_json: JsonOption = False) -> None:
     cells = [
         (c.reference, c.short, c.readout_kind, c.view_kind, c.layouts) for c in (row.channel for row in rows)
     ]
-    render.console().print(render.table(headings, cells))
+    render.listed(headings, cells, "channel")
 
 
 @app.command(epilog="Example: ledger channel show direct")
@@ -228,11 +230,17 @@ def list_acquisitions(at: AtOption = None, as_json: JsonOption = False) -> None:
         (
             item.id,
             item.kind,
-            ", ".join(item.channels),
+            _few(item.channels),
             f"{item.entries:,}",
             f"{item.refused_sides:,}",
             None if item.revocation is None else f"event {item.revocation.event}: {item.revocation.reason}",
         )
         for item in found
     ]
-    render.console().print(render.table(headings, cells))
+    render.listed(headings, cells, "acquisition")
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - FEW:,} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more

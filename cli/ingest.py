@@ -11,6 +11,7 @@ import typer
 
 from cli import render, state
 from cli.means import means
+from cli.output_file import require_place
 from cli.words import EngineOption, JsonOption, KeyOption, WaitOption, WorkersOption
 from contracts.errors import ContractError, StorageError, UsageError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 ALONE = "predictions are taken in by one process, whatever --engine and --workers say"
 FORMATS = ("text", "json", "junit")
+REJECTS = (".csv", ".jsonl", ".parquet")
 
 
 def register(app: typer.Typer) -> None:
@@ -80,6 +82,8 @@ def ingest(
         )
     if format_ not in FORMATS:
         raise UsageError("unknown format", expected=" | ".join(FORMATS), got=format_)
+    if rejects is not None:
+        require_place(rejects, "rejects", REJECTS, files)
     from audits.statistics import label_mass
     from ledger.home import signing_key
     from ledger.ingest import ingest as run

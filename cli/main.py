@@ -112,6 +112,19 @@ def hoist(arguments: list[str]) -> list[str]:
     return front + rest
 
 
+def require_text(arguments: list[str]) -> None:
+    """UsageError for a word that is not UTF-8: names and ids are recorded, and told in JSON, as text."""
+    for number, word in enumerate(arguments, 1):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"word {number} of the command is not UTF-8", code="not-utf-8",
+                got=render.printable(os.fsencode(word).decode("utf-8", "backslashreplace")),
+                next_step="write it in UTF-8; rename a file that is called so, or link to it",
+            ) from None  # fmt: skip
+
+
 def report(error: LedgerError, *, as_json: bool) -> None:
     """One error: an object on standard output for programs, one line on standard error for people."""
     if as_json:
@@ -129,6 +142,7 @@ def report(error: LedgerError, *, as_json: bool) -> None:
 def dispatch(arguments: list[str]) -> int:
     """One command, parsed and run; every failure is reported here and becomes its exit code."""
     try:
+        require_text(arguments)
         returned = app(args=hoist(arguments), prog_name="ledger", standalone_mode=False)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return _ended(error, as_json="--json" in arguments)

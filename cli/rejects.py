@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from contracts.errors import StorageError, UsageError
+from contracts.errors import StorageError
 from contracts.findings import Findings
 from contracts.schema import JEV, TRANSPORT
 
@@ -24,7 +24,7 @@ class Written:
 
 
 def write_rejects(path: Path | None, findings: Findings, kind: str) -> Written | None:
-    """Every finding as a row, in the format that the name's ending says."""
+    """Every finding as a row, in the format that the name's ending says, which was looked at before."""
     if path is None:
         return None
     table = findings.rejects(JEV if kind == "jev" else TRANSPORT)
@@ -40,12 +40,11 @@ def write_rejects(path: Path | None, findings: Findings, kind: str) -> Written |
             with path.open("w", encoding="utf-8") as file:
                 for batch in table.to_batches(max_chunksize=10_000):
                     file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
-        elif path.suffix == ".csv":
-            csv.write_csv(table, path)
         else:
-            raise UsageError(
-                "unknown kind of rejects file", expected=".csv, .jsonl or .parquet", got=path.name
-            )
+            csv.write_csv(table, path)
     except OSError as error:
-        raise StorageError("the rejects cannot be written", where=path, got=error.strerror) from error
+        raise StorageError(
+            "the rejects cannot be written", code="output", where=path, got=error.strerror,
+            next_step="what was recorded stays recorded: ledger log",
+        ) from error  # fmt: skip
     return Written(path, table.num_rows)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ledger.node import Node
 
 WIDTH = 80
+LISTED = 200  # rows of a list: laying out thousands takes a minute, and nobody reads them on a screen
 KEY_ID = 64  # hexadecimal digits
 SHOW_PROGRESS_AFTER = 2.0  # seconds
 RATE_AFTER = 1.0  # seconds of a phase: what comes all at once has no rate
@@ -109,6 +110,13 @@ def table(
         left = [isinstance(column, str) or column[1] == "left" for column in columns]
         made.add_row(*(Folded(text) if at else text for text, at in zip(texts, left, strict=True)))
     return made
+
+
+def listed(columns: Sequence[str | tuple[str, str]], rows: Sequence[Sequence[object]], what: str) -> None:
+    """A table of the newest LISTED rows, and a word about the others; `what` is one row, as `channel`."""
+    console().print(table(columns, rows[-LISTED:]))
+    if len(rows) > LISTED:
+        say(f"the newest {LISTED} of {plural(len(rows), what)}; all of them: --json")
 
 
 def pairs(values: Mapping[str, object] | Sequence[tuple[str, object]]) -> None:

@@ -1,8 +1,8 @@
 """What a call is held against: entries of its trajectories, and the candidate sets its digests stand for.
 
 A contract speaks about whole trajectories (`success` is constant in one) and about donors in others, so all
-entries of the call's trajectories and of the donors it names are read, from the row groups whose range
-meets them, in segments whose range meets them. Every file is checked by its digest when it is read.
+entries of the call's trajectories and of the donors it names are read, from the row groups whose ids
+meet them, in segments whose range meets them. Every file is checked by its digest when it is read.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contracts.digest import unpack
+from contracts.errors import LedgerError
 from contracts.order import pack, ranks
 from contracts.transitions import candidate_set_digest
 from ledger.engines import INLINE, Engine
 from ledger.index_rows import SegmentRow
+from ledger.object_names import segment_name
 from ledger.objects import Objects
 from ledger.scope import DONOR
 from ledger.segment_reader import SegmentReader
@@ -128,8 +130,8 @@ class _Known:
     files: set[str] = field(default_factory=set)
 
     def add(self, objects: Objects, segment: SegmentRow) -> None:
-        """Reads a segment, unless its file, which its digest names, was read before."""
-        if segment.file in self.files:
+        """Reads a segment, unless its file, which its digest names, was read before and still stands."""
+        if segment.file in self.files and _stands(objects, segment):
             return
         with SegmentReader.whole(objects, segment) as reader:
             table = reader.read(columns=CANDIDATES)
@@ -139,6 +141,16 @@ class _Known:
 
 
 _known = _Known()
+
+
+def _stands(objects: Objects, segment: SegmentRow) -> bool:
+    """Whether a file is where it was, with as many bytes; one that is far is not asked after in each call."""
+    if objects.far:
+        return True
+    try:
+        return objects.size(segment_name(segment.file)) == segment.size
+    except LedgerError:
+        return False  # reading it says what is wrong
 
 
 def _known_to(objects: Objects, segments: Sequence[SegmentRow]) -> _Known:

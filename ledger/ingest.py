@@ -28,6 +28,7 @@ from ledger.sharing import Sharing, sharing
 from ledger.source_batches import rows_at_most
 from ledger.sources import kind_of, read_source
 from ledger.staging import Staged, stage
+from ledger.underway import underway
 
 if TYPE_CHECKING:
     from contracts.channel import ChannelBook
@@ -106,7 +107,8 @@ def ingest(
     may take. `extras` come beside the files. `progress` hears the phases read (files), write (rows) and log;
     of a large call that an `engine` takes part in also judge (rows).
     """
-    with sharing(home, engine, dry_run) as shared:
+    staging = None if dry_run else home.objects.staging()
+    with underway(staging), sharing(home, engine, dry_run) as shared:
         options = Options(channel, acquisition, strict, dry_run, labels, shared)
         return _ingest(home, paths, kind, options, key, extras, wait, progress)
 

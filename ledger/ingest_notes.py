@@ -5,8 +5,9 @@ The entries are whole and recorded either way; nothing here refuses anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +35,9 @@ _MEANINGS: Mapping[str, str] = {
 Brought = Mapping[str, set[str]]  # acquisition ids by the fingerprint of their channel
 Pair = frozenset[str]  # the fingerprints of two channels
 Told = tuple[dict[str, tuple[int, str]], set[Pair]]  # see Forecast.told
+Span = tuple[bytes, bytes]  # trajectories, the first and the last
 _MAX_ARMS = 127  # an arm number is an int8
+_PAIRED = 200  # channels of which each is held against each other
 
 
 class Forecast:
@@ -193,27 +196,75 @@ def next_audit(
     """
     ready = [channel for channel in _once(book.channels) if channel.layouts is not None]
     ready.sort(key=lambda channel: channel.needs_view)  # the one without a view is the usual reference
-    fitting = [pair for pair in combinations(ready, 2) if pair[0].layouts == pair[1].layouts]
-    pairs = [pair for pair in fitting if frozenset(c.fingerprint for c in pair) in meeting]
-    pairs = pairs or [(a, b) for a, b in fitting if _may_meet(a.fingerprint, b.fingerprint, segments)]
-    if not pairs:
+    best = _best(_that_meet(ready, meeting), new) or _best(_that_may_meet(ready, segments, new), new)
+    if best is None:
         return None
-    best = max(pairs, key=lambda pair: sum(channel.fingerprint in new for channel in pair))
     first, second = (c.name if len(book.versions(c.name)) == 1 else c.reference for c in best)
     return f"ledger audit transport --ref {first} --alt {second}"
 
 
-def _may_meet(first: str, second: str, segments: Collection[SegmentRow]) -> bool:
-    """Whether segments with two channels overlap in the trajectories from their first to their last."""
-    spans = [
-        [
-            (segment.first[0].encode(), segment.last[0].encode())
-            for segment in segments
-            if any(part.channel == fingerprint for part in segment.scope)
-        ]
-        for fingerprint in (first, second)
-    ]
-    return any(a[0] <= b[1] and b[0] <= a[1] for a in spans[0] for b in spans[1])
+def _best(pairs: Iterable[tuple[Channel, Channel]], new: Brought) -> tuple[Channel, Channel] | None:
+    """The first of the pairs with most channels in the call; looks no further than a pair that has both."""
+    found, most = None, -1
+    for pair in pairs:
+        many = sum(channel.fingerprint in new for channel in pair)
+        if many > most:
+            found, most = pair, many
+        if most == 2:
+            break
+    return found
+
+
+def _that_meet(ready: Sequence[Channel], meeting: Collection[Pair]) -> Iterator[tuple[Channel, Channel]]:
+    """The pairs that can be compared and are known to meet, in the order of the channels."""
+    place = {channel.fingerprint: at for at, channel in enumerate(ready)}
+    known = (sorted(place[name] for name in pair if name in place) for pair in meeting)
+    for first, second in sorted((at[0], at[1]) for at in known if len(at) > 1):
+        if ready[first].layouts == ready[second].layouts:
+            yield ready[first], ready[second]
+
+
+def _that_may_meet(
+    ready: Sequence[Channel], segments: Collection[SegmentRow], new: Brought
+) -> Iterator[tuple[Channel, Channel]]:
+    """The pairs that can be compared and overlap in the trajectories of their segments, first to last.
+
+    Of very many channels only the first are paired, those of the call before others.
+    """
+    spans = _spans(segments)
+    there = [channel for channel in ready if channel.fingerprint in spans]
+    there.sort(key=lambda channel: channel.fingerprint not in new)
+    chosen = {channel.fingerprint for channel in there[:_PAIRED]}
+    for first, second in combinations([channel for channel in ready if channel.fingerprint in chosen], 2):
+        if first.layouts == second.layouts and _overlap(spans[first.fingerprint], spans[second.fingerprint]):
+            yield first, second
+
+
+def _spans(segments: Collection[SegmentRow]) -> dict[str, list[Span]]:
+    """For each channel the trajectories of its segments as ranges that ascend and are apart."""
+    spans: dict[str, list[Span]] = {}
+    ranges = [(segment.first[0].encode(), segment.last[0].encode(), segment) for segment in segments]
+    for first, last, segment in sorted(ranges, key=itemgetter(0)):
+        for channel in {part.channel for part in segment.scope if part.channel is not None}:
+            mine = spans.setdefault(channel, [])
+            if mine and first <= mine[-1][1]:
+                mine[-1] = (mine[-1][0], max(mine[-1][1], last))
+            else:
+                mine.append((first, last))
+    return spans
+
+
+def _overlap(left: Sequence[Span], right: Sequence[Span]) -> bool:
+    """Whether a range of one side has something in common with one of the other."""
+    a = b = 0
+    while a < len(left) and b < len(right):
+        if left[a][1] < right[b][0]:
+            a += 1
+        elif right[b][1] < left[a][0]:
+            b += 1
+        else:
+            return True
+    return False
 
 
 def _once(channels: Iterable[Channel]) -> list[Channel]:

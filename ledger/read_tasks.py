@@ -82,7 +82,8 @@ class ReadKernel:
         for at, table in enumerate(task.source()):
             told = task.first + at > 0
             made, rows = batch(task.number, table, self.reader, replace(self.elsewhere, told=told))
-            wanted = self.ranges is not None and not made.findings.total and not made.donors
+            # A batch with a fault has no rows, even where the fault was told with another of its file.
+            wanted = self.ranges is not None and rows.num_rows and not made.donors
             yield made, self._aside(rows) if wanted else None
 
     def _aside(self, rows: pa.Table) -> DividedRows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,6 +25,7 @@ from ledger.index import Index
 from ledger.keys import PublicKey
 from ledger.object_names import digest_in
 from ledger.pin import Pin
+from ledger.underway import any_underway
 from ledger.verify_log import MAX_FILE
 
 GRACE = 3600.0
@@ -61,7 +63,8 @@ def repair(
        repair before anything is touched.
     3. Published files that are missing or differ from the catalog are written again.
     4. A pin that is behind moves forward; a missing one is made when `key` or `trust_first` vouch for it.
-    5. Staged files and objects that no event names are removed when older than `grace` seconds.
+    5. Staged files and objects that no event names are removed when older than `grace` seconds, unless a
+       call is under way: whatever its age, one of them may be its.
     """
     with log.writer(home, wait):
         actions: list[Action] = []
@@ -81,7 +84,8 @@ def repair(
                 pin.store(head)
                 actions.append(Action("moved the pin to the head", f"size {head.head.size}"))
         young: list[str] = []
-        actions += _clear(home, set(digests_in(events)), time.time() - grace, young)
+        before = -math.inf if any_underway(home.staged()) else time.time() - grace
+        actions += _clear(home, set(digests_in(events)), before, young)
         return Repair(tuple(actions), tuple(young), tuple(home.objects.strays()))
 
 

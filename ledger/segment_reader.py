@@ -4,6 +4,8 @@ Nothing a caller receives is unchecked. A whole reader hashes the file's bytes o
 same bytes ever after. A ranged reader decodes only the row groups it needs, encodes the pages it touched
 again and compares them with the leaf file, whose own root must be the entries root of the event. The
 statistics in a Parquet footer are hints: what they leave out is proved by the rows on both sides of it.
+What is committed to may still be odd, so no file is decoded whose columns are of other types than a writer
+stores, and no rows are given that have text of other bytes than UTF-8, or an absent value where none may be.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ import pyarrow.parquet as pq
 
 from contracts.digest import blake3_digest
 from contracts.errors import ContractError, MalformedError, TamperError
-from contracts.schema import SCHEMAS, SegmentSchema
+from contracts.schema import SCHEMAS, TYPES, SegmentSchema
 from ledger.entry_id import entry_id
 from ledger.objects import Objects
 from ledger.pages import PAGE_ROWS, entries_root, page_count, page_leaves, plain
 from ledger.segments import Folder, object_name
 
 LEAF = 32
+CODED = pa.dictionary(pa.int32(), TYPES["text"])
 
 
 class StoredSegment(Protocol):
@@ -89,13 +92,14 @@ class SegmentReader:
         with self._decoding():
             text = [column.name for column in self.schema.columns if column.type == "text"]
             self._file = pq.ParquetFile(source, read_dictionary=text, pre_buffer=objects.far)
-            if self._file.schema_arrow.names != list(self.schema.names):
-                raise self._tampered("other columns than its schema")
+            self._require_columns(self._file.schema_arrow)
             if self._file.metadata.num_rows != segment.rows:
                 found = self._file.metadata.num_rows
                 raise self._tampered(f"{found} rows where {segment.rows} were committed")
             groups = range(self._file.num_row_groups)
             rows = [self._file.metadata.row_group(group).num_rows for group in groups]
+            if 0 in rows:
+                raise self._tampered(f"row group {rows.index(0)} has no rows")
         self.group_starts: tuple[int, ...] = tuple(np.cumsum([0, *rows]).tolist())
 
     @classmethod
@@ -167,33 +171,29 @@ class SegmentReader:
     def groups_with(self, trajectories: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         """The rows [start, stop) of each row group that may hold one of some trajectories (ascending).
 
-        Told from the footer, so only a whole reader, which has checked it, may be asked.
+        Told from the ids themselves, which take little to decode: statistics may say anything.
         """
-        assert self._checked, "a ranged reader's footer proves nothing"
-        column = self.schema.names.index(self.schema.key[0])
-        for group, start in enumerate(self.group_starts[:-1]):
-            statistics = self._file.metadata.row_group(group).column(column).statistics
-            at = 0
-            if statistics is not None and statistics.has_min_max:
-                at = bisect_left(trajectories, statistics.min.encode())
-                if at < len(trajectories) and trajectories[at] > statistics.max.encode():
-                    continue
-            if at < len(trajectories):
-                yield start, self.group_starts[group + 1]
+        for group, (start, stop) in enumerate(pairwise(self.group_starts)):
+            low, high = self._bounds(self._read_groups(group, group + 1, self.schema.key[:1]))
+            at = bisect_left(trajectories, low.encode())
+            if at < len(trajectories) and trajectories[at] <= high.encode():
+                yield start, stop
 
     def checked_groups(self) -> Iterator[tuple[int, pa.Table]]:
         """The rows of each row group with the number of the first, once its pages are as committed.
 
-        TamperError as for `check_pages`; pages that lie across two groups are checked before any is given.
+        TamperError as for `check_pages`, and where its statistics are not those of its rows; pages that lie
+        across two groups are checked before any is given.
         """
         starts = self.group_starts
         aligned = all(start % PAGE_ROWS == 0 for start in starts[:-1])
         if not aligned:
             self.check_pages()
-        for start, stop in pairwise(starts):
+        for group, (start, stop) in enumerate(pairwise(starts)):
             table = self._decode(start, stop, None)
             if aligned:
                 self._compare(table, start // PAGE_ROWS)
+            self._require_statistics(group, table)
             yield start, table
 
     def check_pages(self) -> None:
@@ -261,7 +261,7 @@ class SegmentReader:
     def _count(self, group: int, holds: Callable[[pa.Array], pa.Array]) -> int:
         """How many trajectory ids of a row group meet a condition; text compares by its bytes."""
         column = self.schema.columns[0]
-        values = plain(self._file.read_row_group(group, columns=[column.name]).column(0), column)
+        values = plain(self._read_groups(group, group + 1, [column.name]).column(0), column)
         return int(pc.sum(holds(values)).as_py() or 0)
 
     def _trajectory(self, row: int) -> bytes:
@@ -277,12 +277,45 @@ class SegmentReader:
         high = bisect_left(self.group_starts, stop)
         wanted = (low, high, None if columns is None else tuple(columns))
         if self._kept is None or self._kept[0] != wanted:
-            with self._decoding():
-                groups = self._file.read_row_groups(list(range(low, high)), columns=columns)
-                if not self._checked:
-                    groups.validate(full=True)  # foreign bytes may hold codes that point nowhere
+            groups = self._read_groups(low, high, columns)
             self._kept = (wanted, groups if columns is None else groups.select(columns))
         return self._kept[1].slice(start - self.group_starts[low], stop - start)
+
+    def _read_groups(self, low: int, high: int, columns: Sequence[str] | None) -> pa.Table:
+        """Row groups [low, high) of the file: every value is one of its type, and there where it must be."""
+        with self._decoding():
+            table = self._file.read_row_groups(list(range(low, high)), columns=columns)
+            table.validate(full=True)  # text may be no text, and codes may point nowhere
+        for column in self.schema.columns:
+            here = not column.nullable and column.name in table.column_names
+            if here and table.column(column.name).null_count:
+                raise self._tampered(f"column {column.name} has an absent value where none may be")
+        return table
+
+    def _require_columns(self, found: pa.Schema) -> None:
+        """TamperError unless the columns are those of the schema, of the types they are stored with."""
+        if found.names != list(self.schema.names):
+            raise self._tampered("other columns than its schema")
+        for column in self.schema.columns:
+            # However its writer kept text, it is asked for as codes.
+            wanted = CODED if column.type == "text" else TYPES[column.type]
+            if (got := found.field(column.name).type) != wanted:
+                named = str(got.value_type if pa.types.is_dictionary(got) else got)
+                raise self._tampered(f"column {column.name} is of another type ({named[:40]})")
+
+    def _require_statistics(self, group: int, table: pa.Table) -> None:
+        """TamperError where a row group states other bounds of its trajectories than its rows have."""
+        with self._decoding():
+            stated = self._file.metadata.row_group(group).column(0).statistics
+            known = stated is not None and stated.has_min_max
+            if known and (stated.min, stated.max) != self._bounds(table):
+                raise self._tampered(f"the statistics of row group {group} are not those of its rows")
+
+    def _bounds(self, table: pa.Table) -> tuple[str, str]:
+        """The first and the last trajectory of some rows, in whatever order they are."""
+        column = self.schema.columns[0]
+        found = pc.min_max(plain(table.column(column.name).unique(), column))
+        return found["min"].as_py(), found["max"].as_py()
 
     def _compare(self, covered: pa.Table, first_page: int) -> None:
         """Raises TamperError unless every page of the table has its committed leaf."""

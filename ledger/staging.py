@@ -18,7 +18,8 @@ from typing import IO
 import pyarrow as pa
 from blake3 import blake3
 
-from contracts.errors import StorageError
+from contracts.errors import StorageError, UsageError
+from ledger import durable
 
 IN_MEMORY = 64 * 1024 * 1024
 CHUNK = 8 * 1024 * 1024
@@ -49,22 +50,24 @@ def stage(path: str | Path, staging: Path | None = None, named: Path | None = No
 
     With `named` a large one waits in that file, which the caller removes.
 
-    StorageError when the path is absent, no file, unreadable, or when staging it fails.
+    StorageError when the path is absent, no file, unreadable, or when staging it fails; UsageError for a name
+    that is not UTF-8, which could not be recorded.
     """
-    name = str(path)
+    name = _text(path)
     hasher = blake3(max_threads=blake3.AUTO)
     held = bytearray()
     spilled: IO[bytes] | None = None
+    where = (staging if named is None else named.parent) or tempfile.gettempdir()
     try:
         with FileIO(path) as source:
             while chunk := source.read(CHUNK):
                 hasher.update(chunk)
                 held += chunk
                 if len(held) > IN_MEMORY:
-                    spilled = spilled or _opened(staging, named)
-                    spilled.write(held)
+                    with durable.storage(f"staging {name}", where):
+                        spilled = spilled or _opened(staging, named)
+                        durable.write_all(spilled.fileno(), memoryview(held))
                     held.clear()
-        mapping = None if spilled is None else _mapped(spilled, held)
     except FileNotFoundError as error:
         raise StorageError(
             "no such file", code="no-such-file", where=name, expected="a file to take in",
@@ -79,6 +82,10 @@ def stage(path: str | Path, staging: Path | None = None, named: Path | None = No
         raise StorageError(
             f"cannot be read: {error.strerror or error}", code="unreadable", where=name
         ) from error
+    mapping = None
+    if spilled is not None:
+        with durable.storage(f"staging {name}", where):
+            mapping = _mapped(spilled, held)
     data = pa.py_buffer(held if mapping is None else mapping)
     return Staged(name, "blake3:" + hasher.hexdigest(), data, named if mapping is not None else None, mapping)
 
@@ -95,13 +102,26 @@ def staged_again(name: str, digest: str, file: Path) -> Staged:
     return Staged(name, digest, pa.py_buffer(mapping), file, mapping)
 
 
+def _text(path: str | Path) -> str:
+    name = str(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            "the name of a file is not UTF-8", code="not-utf-8",
+            where=name.encode("utf-8", "backslashreplace").decode(), next_step="rename it, or link to it",
+        ) from None  # fmt: skip
+    return name
+
+
 def _opened(staging: Path | None, named: Path | None) -> IO[bytes]:
-    return tempfile.TemporaryFile(dir=staging) if named is None else named.open("x+b")
+    if named is not None:
+        return named.open("x+b", buffering=0)
+    return tempfile.TemporaryFile(dir=staging, buffering=0)
 
 
 def _mapped(spilled: IO[bytes], rest: bytearray) -> mmap.mmap:
     with spilled:
-        spilled.write(rest)
-        spilled.flush()
+        durable.write_all(spilled.fileno(), memoryview(rest))
         # The mapping keeps the unnamed file alive after it is closed.
         return mmap.mmap(spilled.fileno(), 0, access=mmap.ACCESS_READ)

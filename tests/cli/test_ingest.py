@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,49 @@ def test_an_audit_that_meets_damage_says_how_to_see_the_rest(scores: Path, chang
     done = called("audit", "transport", "--ref", "direct", "--alt", "generated", "--no-record")
     assert done.code in (3, 4)
     assert done.err.rstrip().endswith("ledger verify")
+
+
+def recorded() -> int:
+    size: int = json.loads(called("status", "--json").out)["size"]
+    return size
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "says"),
+    [
+        ("found.txt", 2, "expected .csv, .jsonl, .parquet"),
+        ("found", 2, "expected .csv, .jsonl, .parquet"),
+        (".csv", 2, "expected .csv, .jsonl, .parquet"),
+        ("nofolder/found.csv", 3, "no such folder"),
+        ("scores.csv/found.csv", 3, "no such folder"),
+        ("folder.csv", 3, "it is a folder"),
+        ("scores.csv", 2, "one of the files that are read"),
+        ("link.csv", 2, "one of the files that are read"),
+        ("shut/found.csv", 3, "no permission"),
+        ("shut.csv", 3, "no permission"),
+    ],
+)
+def test_a_rejects_file_that_cannot_be_written_is_refused_before_any_work(
+    scores: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int, says: str
+) -> None:
+    Path("folder.csv").mkdir()
+    Path("shut").mkdir()
+    Path("shut.csv").touch()
+    Path("link.csv").symlink_to("scores.csv")
+    may, shut = os.access, {Path("shut"), Path("shut.csv")}
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: (mode != os.W_OK or Path(path) not in shut) and may(path, mode)
+    )
+    before, text = recorded(), scores.read_text()
+    done = called("ingest", "scores.csv", "--rejects", name)
+    assert (done.code, done.out) == (code, "")
+    assert says in " ".join(done.err.split())
+    assert (recorded(), scores.read_text()) == (before, text)
+
+
+@pytest.mark.parametrize("name", ["found.csv", "found.jsonl", "found.parquet", "made/found.csv"])
+def test_a_rejects_file_is_written_over(scores: Path, name: str) -> None:
+    Path("made").mkdir()
+    for _ in range(2):
+        assert called("ingest", "scores.csv", "--rejects", name).code == 0
+        assert Path(name).is_file()

@@ -16,6 +16,7 @@ from contracts.errors import ContractError, StorageError, TamperError, UsageErro
 from ledger import channels, durable, events, existing, ingest, log, segments
 from ledger.event_types import AcquisitionEvent, RefusalEvent, SegmentEvent
 from ledger.index import Index
+from ledger.object_names import segment_name
 from ledger.objects import Objects
 from ledger.receipt import Receipt, RefusedCallError
 from ledger.refusals import decode_index
@@ -236,6 +237,24 @@ def test_what_small_segments_say_of_candidates_is_read_once_and_for_one_ledger(
     place.use()
     take_rows(place, rows([4]))
     assert len(existing._known.files) == 4
+
+
+@pytest.mark.parametrize("damage", ["gone", "shorter", "longer"])
+def test_a_segment_that_is_damaged_after_it_was_read_is_noticed(place: Place, damage: str) -> None:
+    """What this process remembers of a file counts only while the file is there and has its length."""
+    for number in range(2):
+        take_rows(place, rows([number]), str(number))
+    (first, *_) = (event for event in logged(place) if isinstance(event, SegmentEvent))
+    path = place.home.objects.path(segment_name(first.file))  # type: ignore[attr-defined]
+    data = path.read_bytes()
+    path.unlink()
+    if damage != "gone":
+        path.write_bytes(data[:-1] if damage == "shorter" else data + b"x")
+    with pytest.raises((StorageError, TamperError)) as caught:
+        take_rows(place, rows([2]), "2")
+    assert first.file.removeprefix("blake3:") in str(caught.value)
+    path.write_bytes(data)
+    assert take_rows(place, rows([2]), "2").admitted == len(rows([2]))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,9 +16,12 @@ from contracts.digest import blake3_digest
 from contracts.errors import StorageError, TamperError, VerificationError
 from ledger import heads, lock, log, pin, publish
 from ledger import object_names as names
+from ledger import underway as underway_module
 from ledger.events import AcquisitionEvent
 from ledger.index import Index
+from ledger.ingest import ingest
 from ledger.repair import Repair, repair
+from ledger.underway import any_underway, underway
 from ledger.verify import verify
 from tests.ledger.homes import (
     CATALOGS,
@@ -27,6 +35,7 @@ from tests.ledger.homes import (
     one_of_each,
     segment_event,
 )
+from tests.ledger.score_files import place_with_channels, rows, write
 
 
 @pytest.fixture(params=CATALOGS)
@@ -176,3 +185,75 @@ def test_an_older_catalog_is_migrated_and_sealed_again(place: Place) -> None:
     assert done(repair(place.home)) == [("migrated the catalog", place.home.catalog_name)]
     assert not [p for p in verify(place.home).findings if p.kind == "catalog"]
     assert done(repair(place.home)) == []
+
+
+def test_a_call_under_way_keeps_its_files_however_long_it_takes(place: Place) -> None:
+    """Their age says nothing while its process lives; what it left is cleared once it is over."""
+    staging = place.home.objects.staging()
+    segment_event(place.home.objects, "not yet in the log")
+    kept = {name for name in place.home.objects.list() if name.startswith("segments/")}
+    with underway(staging):
+        staged = place.home.objects.stage(".parquet")
+        staged.write_bytes(b"half")
+        for path in (*staging.iterdir(), *(place.home.objects.path(name) for name in kept)):
+            os.utime(path, (1, 1))
+        result = repair(place.home)
+        assert result.actions == ()
+        assert f"staging/{staged.name}" in result.young
+    assert list(staging.iterdir()) == [staged]
+    assert ("removed a staged file", f"staging/{staged.name}") in done(repair(place.home))
+
+
+def test_the_mark_of_a_call_that_was_killed_keeps_nothing(place: Place) -> None:
+    staging = place.home.objects.staging()
+    code = (
+        "import sys, time; from pathlib import Path; from ledger.underway import underway\n"
+        "with underway(Path(sys.argv[1])):\n    print('begun', flush=True)\n    time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(staging)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        for path in staging.iterdir():
+            os.utime(path, (1, 1))
+        assert len(repair(place.home).young) == 1
+        process.kill()
+    (mark,) = staging.iterdir()
+    assert done(repair(place.home)) == [("removed a staged file", f"staging/{mark.name}")]
+
+
+def test_where_nothing_can_be_locked_files_are_kept_young(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr(underway_module, "RENEWED", 0.01)
+    staging = place.home.objects.staging()
+    with underway(staging):
+        staged, other = place.home.objects.stage(), staging / "1-of-another-process"
+        for path in (staged, other):
+            path.write_bytes(b"half")
+            os.utime(path, (1, 1))
+        until = time.monotonic() + 10
+        while staged.stat().st_mtime == 1 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert (staged.stat().st_mtime > 1, other.stat().st_mtime) == (True, 1)
+
+
+def test_an_ingest_is_under_way_from_its_first_byte_to_its_last(tmp_path: Path) -> None:
+    place = place_with_channels(tmp_path)
+    seen = []
+
+    def look(phase: str, _done: int, _total: int) -> None:
+        seen.append(any_underway(place.home.staged()))
+
+    for dry_run in (True, False):
+        ingest(
+            place.home, [write(tmp_path / "a.parquet", rows())], key=place.key, dry_run=dry_run, progress=look
+        )
+        assert set(seen) == {not dry_run}
+        assert list(place.home.staged()) == []
+        seen.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,6 +75,70 @@ def test_in_workers_as_here(template: Place, tmp_path: Path, pool: Pool, name: s
     made = shuffled([{**IN_ALL, **row} for row in CALLS[name]])
     found = same(template, tmp_path, pool, [write(tmp_path / "scores.parquet", made)])
     assert found["rows"] == len(made)
+
+
+def as_type(name: str, kind: pa.DataType) -> Callable[[pa.Table], pa.Table]:
+    """The table with a column of another type; values that are not of it become something of it."""
+
+    def change(table: pa.Table) -> pa.Table:
+        at = table.schema.get_field_index(name)
+        filled = (
+            pa.nulls(len(table), kind) if pa.types.is_null(kind) else pa.array([1] * len(table)).cast(kind)
+        )
+        return table.set_column(at, name, filled)
+
+    return change
+
+
+def bare_digests(table: pa.Table) -> pa.Table:
+    """The states as 32 bytes, with nothing that says of which algorithm."""
+    raw = pa.array(
+        [bytes.fromhex(text[7:]) for text in table.column("state_hash").to_pylist()], pa.binary(32)
+    )
+    return table.set_column(table.schema.get_field_index("state_hash"), "state_hash", raw)
+
+
+REQUIRED = ("trajectory_id", "step", "endpoint", "channel", "layout", "acquisition_id", "candidate",
+            "energy", "target")  # fmt: skip
+WHOLE_FILE: dict[str, Callable[[pa.Table], pa.Table]] = {
+    **{
+        f"no {name}": lambda table, name=name: table.drop_columns(name)
+        for name in REQUIRED
+        if name != "energy"
+    },
+    **{f"{name} of no value": as_type(name, pa.null()) for name in REQUIRED},
+    **{
+        f"{name} of numbers": as_type(name, pa.int64()) for name in REQUIRED if name not in ("step", "layout")
+    },
+    **{f"{name} of text": as_type(name, pa.string()) for name in ("step", "layout", "energy", "success")},
+    "target of lists": lambda table: table.set_column(
+        table.schema.get_field_index("target"), "target", pa.array([["A"]] * len(table))
+    ),
+    "energy in single precision": as_type("energy", pa.float32()),
+    "digests of no algorithm": bare_digests,
+    "two faults": lambda table: as_type("step", pa.string())(table.drop_columns("target")),
+}
+SLOW = set(WHOLE_FILE) - {"no trajectory_id", "no target", "step of text", "digests of no algorithm"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.sweep) if name in SLOW else name for name in WHOLE_FILE]
+)
+@pytest.mark.parametrize(
+    "place", [None, 0, pytest.param(1, marks=pytest.mark.sweep)], ids=["alone", "first", "last"]
+)
+def test_a_fault_of_a_whole_file_is_told_once(
+    template: Place, tmp_path: Path, pool: Pool, name: str, place: int | None
+) -> None:
+    """However many batches have it, and whatever stands in the other files of the call."""
+    table = pq.read_table(write(tmp_path / "whole.parquet", MADE[:144]))
+    pq.write_table(WHOLE_FILE[name](table), tmp_path / "faulty.parquet", row_group_size=50)
+    paths = [tmp_path / "faulty.parquet"]
+    if place is not None:
+        paths.insert(1 - place, write(tmp_path / "good.parquet", MADE[144:]))
+    found = same(template, tmp_path, pool, paths)
+    assert found["error"] is not None
+    assert found["admitted"] == 0
 
 
 @pytest.mark.parametrize("options", [{"strict": True}, {"dry_run": True}], ids=["strict", "dry run"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -26,7 +27,7 @@ from contracts.digest import blake3_digest, sha256_digest
 from contracts.errors import ContractError, LedgerError, StorageError, UsageError
 from contracts.rows import canonicalise
 from contracts.source_table import SourceTable
-from ledger import source_csv, source_json, staging
+from ledger import durable, source_csv, source_json, staging
 from ledger.sources import read_sources
 from tests.contracts.score_book import BOOK, DIGEST, row, table, with_column
 from tests.ledger.score_files import Row
@@ -152,6 +153,46 @@ class TestBytes:
         assert source.digest == blake3_digest(data)
         assert canonicalise([source], BOOK).table.num_rows == 2
         assert list(waiting.iterdir()) == []
+
+    @pytest.mark.parametrize("at", [1, 3])
+    @pytest.mark.parametrize("named", [False, True])
+    def test_a_full_disk_is_not_blamed_on_the_input(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, named: bool
+    ) -> None:
+        """Whether it is full at once or at the rest."""
+        monkeypatch.setattr(staging, "IN_MEMORY", 100)
+        monkeypatch.setattr(staging, "CHUNK", 64)
+        write, count = durable.write_all, 0
+
+        def fill(descriptor: int, data: bytes | memoryview) -> None:
+            nonlocal count
+            count += 1
+            if count == at:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            write(descriptor, data)
+
+        monkeypatch.setattr(durable, "write_all", fill)
+        waiting = tmp_path / "staging"
+        waiting.mkdir()
+        (tmp_path / "a.csv").write_bytes(b"x" * 300)
+        with pytest.raises(StorageError, match="no space left") as caught:
+            staging.stage(tmp_path / "a.csv", waiting, waiting / "named" if named else None)
+        assert (caught.value.code, caught.value.where) == ("disk-full", str(waiting))
+
+    def test_a_staging_directory_that_is_gone_is_not_blamed_on_the_input(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(staging, "IN_MEMORY", 100)
+        (tmp_path / "a.csv").write_bytes(b"x" * 300)
+        with pytest.raises(StorageError) as caught:
+            staging.stage(tmp_path / "a.csv", tmp_path / "gone")
+        assert (caught.value.code, caught.value.where) == ("missing-file", str(tmp_path / "gone"))
+
+    def test_a_name_that_is_not_utf8_is_refused_since_it_would_be_recorded(self, tmp_path: Path) -> None:
+        path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.csv"))
+        with pytest.raises(UsageError, match="not UTF-8") as caught:
+            staging.stage(path)
+        assert caught.value.code == "not-utf-8"
 
     def test_what_is_decoded_is_what_was_hashed(self, tmp_path: Path) -> None:
         path = tmp_path / "a.arrow"
