@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from audits.cells import Grid, Ints, Mask
 from audits.flow import ENDPOINTS
@@ -34,35 +35,33 @@ def refused_faces(part: TrajectoryRange, grid: Grid, faulty: Mask) -> Iterator[t
         if refused.slot is not None:
             present[refused.transition * slots + refused.slot] = True
 
-    def one_each(column: str, among: Mask) -> pl.Series:
+    def one_each(column: str, among: Mask) -> pa.Array:
         """The digest (as a code) that the entries of each side carry, null where they carry none."""
         codes = labelled(part.kept.table[column]).codes[grid.fits]
         carried = np.full(len(present), ABSENT, np.int32)
         carrying = among & (codes != ABSENT)
         carried[side[carrying]] = codes[carrying]
-        return pl.Series(carried[sides]).replace(ABSENT, None)
+        return pa.array(carried[sides], mask=carried[sides] == ABSENT)
 
     sides = np.flatnonzero(present)
     transition, slot = np.divmod(sides, slots)
     everywhere = np.ones(len(side), bool)
     named = [(arm, name or "") for arm, name in grid.axes.slots]
-    summary = pl.DataFrame(
-        {
-            "trajectory_id": transition,
-            "step": grid.step[transition],
-            "arm": np.array([arm for arm, _ in named])[slot],
-            "acquisition_id": pl.Series([name for _, name in named], dtype=pl.String).gather(slot),
-            "complete": ~faulty.reshape(-1)[sides],
-            **{f"state_{name}": one_each("state_hash", endpoint == e) for e, name in enumerate(ENDPOINTS)},
-            "candidates": one_each("candidates_hash", everywhere),
-        }
-    )
+    arm = np.array([arm for arm, _ in named])[slot]
+    columns = {
+        "trajectory_id": pa.array(transition),
+        "step": pa.array(grid.step[transition]),
+        "arm": pa.array(arm),
+        "acquisition_id": pa.array([name for _, name in named], pa.string()).take(pa.array(slot)),
+        "complete": pa.array(~faulty.reshape(-1)[sides]),
+        **{f"state_{name}": one_each("state_hash", endpoint == e) for e, name in enumerate(ENDPOINTS)},
+        "candidates": one_each("candidates_hash", everywhere),
+    }
     if any(group is not None for group in grid.axes.same_view):
-        group = pl.Series("view_group", grid.axes.same_view, pl.Int32)
-        summary = summary.with_columns(
-            group.gather(summary["arm"]),
-            **{f"view_{name}": one_each("view_hash", endpoint == e) for e, name in enumerate(ENDPOINTS)},
-        )
-    broken = judge_faces(summary, len(grid.axes.arms), grid.axes.acquisitions).broken
-    for (code,), rows in broken.group_by(["code"], maintain_order=True):
-        yield str(code), rows["trajectory_id"].to_numpy()
+        columns["view_group"] = pa.array(grid.axes.same_view, pa.int32()).take(pa.array(arm))
+        for e, name in enumerate(ENDPOINTS):
+            columns[f"view_{name}"] = one_each("view_hash", endpoint == e)
+    summary = pl.DataFrame(pa.table(columns))
+    verdict = judge_faces(summary, len(grid.axes.arms), grid.axes.acquisitions)
+    for code, broken in verdict.broken.items():
+        yield code, broken["trajectory_id"].to_numpy()

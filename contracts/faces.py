@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from contracts.face_models import FACE_CODES, FaceModel
@@ -17,17 +19,23 @@ from contracts.pandera_config import failures
 
 TRANSITION = ("trajectory_id", "step")
 SIDE = ("arm", "acquisition_id")
+_COUNTS = tuple(FaceModel.to_schema().columns)
 
 
 @dataclass(frozen=True)
 class FaceVerdict:
-    """`complete` has trajectory_id and step; `broken` also the code of the first rule broken.
-
-    Both are sorted by transition, text by its UTF-8 bytes, numbers by size.
+    """`transitions` have trajectory_id and step, sorted (text by its UTF-8 bytes, numbers by size); `codes`
+    has the first rule each breaks, None where it breaks none.
     """
 
-    complete: pl.DataFrame
-    broken: pl.DataFrame
+    transitions: pl.DataFrame
+    codes: npt.NDArray[np.object_]
+
+    @property
+    def broken(self) -> dict[str, pl.DataFrame]:
+        """The transitions that break a rule first, by its code."""
+        found = dict.fromkeys(code for code in self.codes.tolist() if code is not None)
+        return {code: self.transitions[np.flatnonzero(self.codes == code)] for code in found}
 
 
 def judge_faces(
@@ -65,32 +73,27 @@ def judge_faces(
         .sort(TRANSITION)
         .collect()
     )
-    judged = faces.join(
-        _kinds(faces.drop(TRANSITION)),
-        on=list(FaceModel.to_schema().columns),
-        how="left",
-        maintain_order="left",
-    )
-    return FaceVerdict(
-        complete=judged.filter(pl.col("code").is_null()).select(TRANSITION),
-        broken=judged.filter(pl.col("code").is_not_null()).select(*TRANSITION, "code"),
-    )
+    counts = faces.select(_COUNTS).to_numpy()
+    kinds, kind = _kinds(counts)
+    codes = np.array([*_codes(tuple(map(tuple, kinds.tolist()))), None], object)[:-1]
+    return FaceVerdict(faces.select(TRANSITION), codes[kind])
 
 
-def _kinds(counts: pl.DataFrame) -> pl.DataFrame:
-    """Every row that occurs, once, and the code of the first rule it breaks, null where it breaks none.
+def _kinds(counts: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.intp]]:
+    """Every row that occurs, once, and which of them each row is.
 
     The model judges every row by itself, and transitions have few different counts.
     """
-    kinds = counts.unique().sort(counts.columns)
-    return kinds.with_columns(pl.Series("code", _codes(tuple(kinds.rows())), dtype=pl.String))
+    if len(counts) and (counts == counts[0]).all():
+        return counts[:1], np.zeros(len(counts), np.intp)
+    kinds, kind = np.unique(counts, axis=0, return_inverse=True)
+    return kinds, kind.reshape(-1)
 
 
 @lru_cache(maxsize=64)
 def _codes(rows: tuple[tuple[int, ...], ...]) -> tuple[str | None, ...]:
     """What the model says of some rows; most ranges of an audit ask about the same ones."""
-    names = list(FaceModel.to_schema().columns)
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.UInt32), orient="row")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(_COUNTS, pl.UInt32), orient="row")
     codes: list[str | None] = [None] * len(rows)
     broken = failures(FaceModel, frame)
     for failure in sorted(broken, key=lambda failure: FACE_CODES.index(failure.check), reverse=True):
