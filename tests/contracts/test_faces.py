@@ -81,8 +81,8 @@ def test_complete_faces_in_the_order_of_bytes() -> None:
 def test_each_way_to_break(change: Row, code: str) -> None:
     wounded = sides("t0")
     wounded[1] |= change
-    whole = sides("t1", acquisitions=("run-1", "run-2")) if "acquisition_id" in change else sides("t1")
-    found = verdict(wounded + whole)
+    sound = sides("t1", acquisitions=("run-1", "run-2")) if "acquisition_id" in change else sides("t1")
+    found = verdict(wounded + sound)
     assert broken(found) == [("t0", 0, code)]
     assert whole(found) == [("t1", 0)]
 
