@@ -287,9 +287,7 @@ def join(parts: Sequence[RangeFaces], axes: Axes, selection: Selection) -> Faces
     target = pa.chunked_array([part.target for part in parts], pa.string())
     types = pa.chunked_array([part.target_type for part in parts], pa.string())
     typed = types.null_count < len(types)
-    margin = np.concatenate(
-        [np.empty((0, 2, axes.layouts, len(axes.slots)), np.int64), *(part.margins for part in parts)]
-    )
+    margin = [np.empty((0, 2, axes.layouts, len(axes.slots)), np.int64), *(part.margins for part in parts)]
     return Faces(
         trajectories=tuple(name for part in parts for name in part.trajectories),
         cluster=_joined([p.cluster + o for p, o in zip(parts, offsets.tolist(), strict=False)], np.int32),
@@ -298,7 +296,7 @@ def join(parts: Sequence[RangeFaces], axes: Axes, selection: Selection) -> Faces
         target_type=_labels(pc.coalesce(types, target)) if typed else None,
         success=_joined([part.success for part in parts], np.int8),
         margins=tuple(
-            np.ascontiguousarray(margin[..., axes.of_arm(arm)][..., : len(names)])
+            np.concatenate([each[..., axes.of_arm(arm)][..., : len(names)] for each in margin])
             for arm, names in enumerate(axes.acquisitions)
         ),
         acquisitions=axes.acquisitions,

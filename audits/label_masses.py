@@ -23,10 +23,10 @@ Masses = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RangeMasses:
-    """The masses of one range by arm, and whether any entry of it stores one."""
+    """The masses that the cells of one range store, by arm, and how many cells of the arm store none."""
 
     by_arm: tuple[Masses, ...]
-    present: bool
+    absent: tuple[int, ...]
 
 
 def of_range(part: TrajectoryRange, arms: int) -> RangeMasses:
@@ -37,20 +37,26 @@ def of_range(part: TrajectoryRange, arms: int) -> RangeMasses:
     of_candidate, of_reading = np.split(names.codes, [len(candidate)])
     of_target = of_candidate == of_reading[part.kept.of_entry]
     arm = np.asarray(part.kept.table["arm"].to_numpy())[part.kept.of_entry[of_target]]
-    present = stored.null_count < len(stored)
-    if not present:
-        counts = np.bincount(arm, minlength=arms).tolist()
-        return RangeMasses(tuple(np.full(count, np.nan) for count in counts), present)
+    cells = np.bincount(arm, minlength=arms).tolist()
+    if stored.null_count == len(stored):
+        return RangeMasses((np.empty(0, np.float64),) * arms, tuple(cells))
     mass = np.asarray(stored.to_numpy(), np.float64)[of_target]
-    return RangeMasses(tuple(mass[arm == index] for index in range(arms)), present)
+    present = ~np.isnan(mass)
+    found = tuple(mass[present & (arm == index)] for index in range(arms))
+    return RangeMasses(found, tuple(cells[index] - len(found[index]) for index in range(arms)))
 
 
 class LabelMasses:
-    """Collects masses range by range; NaN stands for a cell that stores none."""
+    """Collects masses range by range."""
 
     def __init__(self, arms: int) -> None:
         self._found: list[list[Masses]] = [[] for _ in range(arms)]
-        self.present = False
+        self._absent = [0] * arms
+
+    @property
+    def present(self) -> bool:
+        """Whether any cell stores a mass."""
+        return any(len(masses) for found in self._found for masses in found)
 
     @property
     def look(self) -> Callable[[TrajectoryRange], RangeMasses]:
@@ -59,11 +65,13 @@ class LabelMasses:
 
     def add(self, found: RangeMasses) -> None:
         """Take the masses of the next range."""
-        self.present |= found.present
-        for masses, of_arm in zip(self._found, found.by_arm, strict=True):
-            masses.append(of_arm)
+        for arm, masses in enumerate(found.by_arm):
+            self._found[arm].append(masses)
+            self._absent[arm] += found.absent[arm]
 
     def tables(self) -> list[dict[str, Any]]:
-        """The summary of each arm, as a record holds it."""
-        empty = np.empty(0, np.float64)
-        return [asdict(label_mass.table(np.concatenate([empty, *masses]))) for masses in self._found]
+        """The summary of each arm, as a record holds it; NaN stands for a cell that stores none."""
+        return [
+            asdict(label_mass.table(np.concatenate([np.full(absent, np.nan), *masses])))
+            for masses, absent in zip(self._found, self._absent, strict=True)
+        ]
