@@ -15,7 +15,7 @@ import pickle
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
     from multiprocessing.process import BaseProcess
     from multiprocessing.synchronize import Event
+    from types import FrameType
 
 PAYS = 1 << 21  # entries
 AHEAD = 4  # tasks handed out for each worker: none waits for work, and few results wait to be taken
@@ -183,10 +184,18 @@ def _undisturbed() -> Iterator[None]:
     finally:
         del os.environ[STARTED_BY]
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for caught, handler in handlers.items():
-            signal.signal(caught, handler)
+        try:
+            _put_back(handlers)
+        except BaseException:  # a signal that another thread of this process took may be heard only here
+            _put_back(handlers)
+            raise
         for number in heard:  # whatever else went wrong meanwhile
             handlers[number](number, None)
+
+
+def _put_back(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], Any]]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _lost(task: object) -> StorageError:

@@ -90,9 +90,7 @@ class Threads:
             while waiting:
                 yield from waiting.popleft().result()
         finally:
-            for future in waiting:
-                future.cancel()
-            wait(waiting)
+            wait([future for future in waiting if not future.cancel()])
 
     def close(self) -> None:
         """The threads stay for whoever comes next."""

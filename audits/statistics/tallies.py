@@ -93,9 +93,7 @@ def _in_turn(make: Callable[[int, int], T], resamples: int, step: int, workers: 
         while waiting:
             yield waiting.popleft().result()
     finally:
-        for future in waiting:
-            future.cancel()
-        wait(waiting)
+        wait([future for future in waiting if not future.cancel()])
 
 
 @cache

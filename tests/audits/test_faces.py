@@ -568,6 +568,11 @@ class TestRoom:
         assert caught.value.code == "too-many-acquisitions"
         assert "9 acquisitions of direct" in str(caught.value)
 
+    def test_refused_sides_alone_do_not_speak_of_acquisitions(self, monkeypatch):
+        monkeypatch.setattr("audits.cells._MOST_CELLS", 0)
+        found = faces([], [refusal(step=step) for step in range(9)])
+        assert found.flow.transitions == 9
+
     def test_as_many_that_all_transitions_have_are_none_too_many(self, monkeypatch):
         monkeypatch.setattr("audits.cells._MOST_CELLS", 100)
         assert faces(self.rows(1), named=(self.NAMED, self.NAMED)).flow.complete == 1
