@@ -156,7 +156,7 @@ def test_what_is_found_of_spoilt_rows_is_the_same(study: tuple[ChannelBook, list
 
 @pytest.mark.sweep
 def test_what_is_found_of_many_spoilt_rows_is_the_same(study: tuple[ChannelBook, list[Row]]) -> None:
-    compare(study, range(8, 64))
+    compare(study, range(8, 40))
 
 
 def test_honest_rows_are_spoken_for_by_few(
