@@ -31,7 +31,8 @@ RULE_CODE = 3
 _STEP_BITS = 31
 # Cells of a range, of which each takes some ten bytes; complete transitions fill all of theirs.
 _MOST_CELLS = 1 << 23
-_LEAST_FILLED = 4  # times as many cells as entries, or acquisitions of an arm, are looked at in any case
+_EMPTY = 4  # times as many cells as entries are looked at in any case
+_FEW = 4  # acquisitions of an arm are never too many
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,8 @@ def lay_out(part: TrajectoryRange, axes: Axes) -> Grid:
 
 def _require_room(cells: int, entries: int, axes: Axes) -> None:
     """CannotAnswerError where nearly all cells of a range are empty, and there are too many to look at."""
-    few = len(axes.slots) <= _LEAST_FILLED * len(axes.arms)
-    if few or cells <= max(_MOST_CELLS, _LEAST_FILLED * entries):
+    few = len(axes.slots) <= _FEW * len(axes.arms)
+    if few or cells <= max(_MOST_CELLS, _EMPTY * entries):
         return
     arm = max(range(len(axes.arms)), key=lambda index: len(axes.acquisitions[index]))
     raise CannotAnswerError(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="Sign what was run, and by which model; log what others signed.",
-    epilog="Example: ledger attest acquisition main-1 scores.parquet --sign-with anna.pem -o main-1.json",
+    epilog="Example: ledger attest acquisition main-1 scores.parquet --sign-with alpha.pem -o main-1.json",
 )
 
 SignOption = Annotated[
@@ -35,7 +35,7 @@ AttestationOutput = Annotated[
 
 
 @app.command(
-    epilog="Example: ledger attest acquisition main-1 scores.parquet --sign-with anna.pem -o main-1.json"
+    epilog="Example: ledger attest acquisition main-1 scores.parquet --sign-with alpha.pem -o main-1.json"
 )
 def acquisition(
     name: Annotated[str, typer.Argument(metavar="ID", help="The acquisition, as the files name it.")],

@@ -43,7 +43,7 @@ def show(audit: AuditResult, recorded: Recorded, said: str, *, verbose: bool) ->
         line(text)
     warned = audit_flow.warnings(result, audit.channels)
     for text in warned:
-        render.say(*render.wrapped(f"Warning: {text}", ""))
+        render.tell(f"Warning: {text}")
     body = audit_screens.SCREENS.get(audit.audit)
     if body is not None:
         body(result, verbose)

@@ -35,4 +35,4 @@ def show() -> None:
     """Print every term with its sentence."""
     render.say("", "terms (docs/statistics.md has the definitions)")
     for term, sentence in TERMS:
-        render.say(*render.wrapped(f"{term}: {sentence}", ""))
+        render.tell(f"{term}: {sentence}")

@@ -91,11 +91,11 @@ def _bundle(file: Path, key: PublicKey | None, *, trust_first: bool, as_json: bo
     )
     for event in found.revoked_since:
         said = f"note: {event.target_kind} {event.target_id} was revoked later: {event.reason}"
-        render.say(*render.wrapped(said, ""))
+        render.tell(said)
     for name in found.unread[:3]:
         render.say(f"note: nothing needs {name}", stderr=True)
     if found.recomputed:
-        render.say(*render.wrapped(f"said      {_sentence(found)}", ""))
+        render.tell(f"said      {_sentence(found)}")
         render.say("verified  every event, every page, and the numbers computed again byte for byte")
     else:
         render.say("verified  signatures and log; this version cannot compute such an audit again")

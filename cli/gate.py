@@ -77,10 +77,10 @@ def gate(
     if found.plan is not None:
         render.say(f"plan  {found.plan.id}, event {found.plan.event}")
     for reason in found.reasons:
-        render.say(*render.wrapped(f"FAILED  {reason}", ""))
+        render.tell(f"FAILED  {reason}")
     for outcome in outcomes:
         said = outcome.reason or _shown(outcome)
-        render.say(*render.wrapped(f"{'passed' if outcome.passed else 'FAILED'}  {outcome.gate}: {said}", ""))
+        render.tell(f"{'passed' if outcome.passed else 'FAILED'}  {outcome.gate}: {said}")
     refuse(reasons)
     render.say("the gate is passed")
 

@@ -147,7 +147,7 @@ def status(as_json: JsonOption = False) -> None:
             ]
         )
         for warning in found.warnings:
-            render.say(*render.wrapped(f"warning: {warning}", ""), stderr=True)
+            render.tell(f"warning: {warning}", stderr=True)
     if found.fault is not None:
         raise found.fault
 
@@ -219,7 +219,7 @@ def repair(
         said = (
             f"left {left} younger than an hour, which a writer may still need; repair removes them after it"
         )
-        render.say(*render.wrapped(said, ""))
+        render.tell(said)
     for name in done.strays[:10]:
         render.say(f"not ours, left alone: {name}")
 

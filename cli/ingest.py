@@ -74,7 +74,7 @@ def ingest(
         from contracts.template import template as small
 
         render.say(small(template).rstrip("\n"))
-        render.say(*render.wrapped(f"next: {NEXT[template]}", ""), stderr=True)
+        render.tell(f"next: {NEXT[template]}", stderr=True)
         return
     if not files:
         raise UsageError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="The keys this ledger trusts, by role; every change is signed.",
-    epilog="Example: ledger key list; ledger key add collector anna.pub.pem --name anna",
+    epilog="Example: ledger key list; ledger key add collector alpha.pub.pem --name alpha",
 )
 app.add_typer(key_policy.app, name="policy")
 
@@ -66,7 +66,7 @@ def show(
         render.tell("next: ledger key show --pem > ledger.pub.pem; hand that over by another way")
 
 
-@app.command(epilog="Example: ledger key generate anna.pem --name anna")
+@app.command(epilog="Example: ledger key generate alpha.pem --name alpha")
 def generate(
     path: Annotated[Path, typer.Argument(help="New file for the private key, readable by its owner only.")],
     name: NameOption = None,
@@ -134,7 +134,7 @@ def list_keys(
     render.say("whole keys: ledger key list --json")
 
 
-@app.command(epilog="Example: ledger key add collector anna.pub.pem --name anna")
+@app.command(epilog="Example: ledger key add collector alpha.pub.pem --name alpha")
 def add(
     role: RoleArgument,
     public: Annotated[str, typer.Argument(metavar="KEY", help="A public key: PEM file or verifier key.")],
@@ -195,7 +195,7 @@ def rotate(
     _tell(done, text, text, as_json)
 
 
-@app.command(epilog="Example: ledger key retire collector anna")
+@app.command(epilog="Example: ledger key retire collector alpha")
 def retire(
     role: RoleArgument,
     named: Annotated[str, typer.Argument(metavar="KEY", help="Name, id or verifier key of the key.")],

@@ -178,7 +178,7 @@ def _interrupted() -> int:
     mark, terminated = state.CURRENT.mark, state.CURRENT.terminated
     kept = "nothing was changed" if mark is None else mark.told()
     how = "terminated" if terminated else "interrupted"
-    render.say(*render.wrapped(f"ledger: {how}; {kept}", ""), stderr=True)
+    render.tell(f"ledger: {how}; {kept}", stderr=True)
     return TERMINATED if terminated else INTERRUPTED
 
 

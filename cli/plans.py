@@ -53,7 +53,7 @@ def add(
     render.say(f"{word}: plan {done.id}  {render.short(done.digest)}, event {done.event}")
     if entries and not done.existed:
         said = f"note: {entries:,} entries are there already; an audit that reads them calls this plan late"
-        render.say(*render.wrapped(said, ""))
+        render.tell(said)
     render.tell(f"next: ledger ingest SCORES, then ledger audit --plan {done.id}")
 
 

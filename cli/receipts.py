@@ -41,9 +41,9 @@ def refused(error: RefusedCallError, form: str, written: Written | None = None) 
     for line in to_lines(findings):
         render.say(*render.wrapped(line), stderr=True)
     if written is not None:
-        render.say(*render.wrapped(_listing(written), ""), stderr=True)
+        render.tell(_listing(written), stderr=True)
     if error.next_step:
-        render.say(*render.wrapped(f"next: {_without_listing(error.next_step, written)}", ""), stderr=True)
+        render.tell(f"next: {_without_listing(error.next_step, written)}", stderr=True)
 
 
 def refused_file(error: ContractError, form: str) -> None:
@@ -82,18 +82,18 @@ def tell(receipt: Receipt, home: Home, superseded: str | None = None, written: W
         for line in to_lines(receipt.findings):
             render.say(*render.wrapped(line))
     if written is not None:
-        render.say(*render.wrapped(_listing(written), ""))
+        render.tell(_listing(written))
     if receipt.head is not None:
         render.say(f"head      size {receipt.head[0]:,}, {render.short(receipt.head[1])}")
     elif not receipt.dry_run and not receipt.refused_sides:
         render.say("nothing new: the log is as it was")
     for step in _next_steps(receipt, superseded, written):
-        render.say(*render.wrapped(f"next: {step}", ""))
+        render.tell(f"next: {step}")
 
 
 def _warn(receipt: Receipt) -> None:
     for warning in receipt.warnings:
-        render.say(*render.wrapped(f"warning: {warning}", ""), stderr=True)
+        render.tell(f"warning: {warning}", stderr=True)
 
 
 def _refused(receipt: Receipt, home: Home) -> list[str]:
@@ -128,7 +128,7 @@ def _columns(receipt: Receipt) -> None:
     for column, files in (receipt.missing_digests or {}).items():
         text = f" (or {_TEXTS[column]}, its text)" if column in _TEXTS else ""
         line = f"declared  {column}{text} is missing in {', '.join(files)}: an audit needs --require declared"
-        render.say(*render.wrapped(line, ""))
+        render.tell(line)
 
 
 def _next_steps(receipt: Receipt, superseded: str | None, written: Written | None) -> list[str]:

@@ -138,12 +138,12 @@ def _tell(report: Report) -> None:
     if report.head is not None:
         root = render.short("sha256:" + report.head.root.hex())
         render.say(f"head      size {report.head.size:,}, {root}, pin {report.pin}")
-    render.say(*render.wrapped(f"checked   {checked}", ""))
+    render.tell(f"checked   {checked}")
     for notice in report.notices:
-        render.say(*render.wrapped(f"note: {notice}", ""), stderr=True)
+        render.tell(f"note: {notice}", stderr=True)
     places = folded(report.findings)
     for first, others in places[:FIRST]:
-        render.say(*render.wrapped(f"PROBLEM   {first}", ""))
+        render.tell(f"PROBLEM   {first}")
         for other in others[:CONSEQUENCES]:
             render.say(*render.wrapped(f"also {other.entry or 'there'}: {other.message}", "  "))
         if len(others) > CONSEQUENCES:

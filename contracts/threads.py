@@ -38,7 +38,7 @@ def ahead(items: Iterator[Item], count: int) -> Generator[Item, None, None]:
     pool.submit(int).result()
     try:
         while True:
-            while len(coming) < count:
+            while len(coming) <= count:
                 coming.append(pool.submit(next, items, end))
             item = coming[0].result()
             coming.popleft()  # not before: who is interrupted while waiting waits for this one too

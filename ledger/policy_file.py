@@ -1,7 +1,7 @@
 """A trust policy as people write it: a TOML table for each role, with its keys and a threshold.
 
     [collector]
-    keys = ["anna+3f2a90c1+AbCd…", "keys/bob.pem"]
+    keys = ["alpha+3f2a90c1+AbCd…", "keys/two.pem"]
     threshold = 1
 
 A key is the text of a verifier key, or a PEM file relative to the policy, whose name names the key.

@@ -23,8 +23,6 @@ from ledger.ranges import RANGE_ENTRIES, RangeReader, Trajectories, cut
 from ledger.readings import Readings
 from ledger.refusals import RefusedRow
 
-# What is told of an entry that broke a rule: where it belongs, and no number to compute with.
-BROKEN_COLUMNS = ("trajectory_id", "step", "endpoint", "arm", "layout", "acquisition_id", "candidate")
 Value = TypeVar("Value")
 
 
@@ -47,12 +45,6 @@ class TrajectoryRange:
     def entries(self) -> pa.Table:
         """What was kept, one row an entry."""
         return self.kept.entries
-
-    @property
-    def broken(self) -> pa.Table:
-        """The place of every other entry, and its `rule`."""
-        rule = pa.array(np.repeat(self.rule, self.out.lengths))
-        return self.out.entries.select(BROKEN_COLUMNS).append_column("rule", rule)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from contracts.labels import ABSENT, whole
 from contracts.order import ranks
-from ledger.coded import Codes, encoded, numbers
+from ledger.coded import Codes, numbers, with_codes
 
 Mask = npt.NDArray[np.bool_]
 # What one candidate of a reading may have for itself.
@@ -103,12 +103,7 @@ class Readings:
 
     def coded(self) -> Readings:
         """The same with plain digests as codes, and each column in one piece."""
-        columns = [
-            encoded(column) if pa.types.is_fixed_size_binary(column.type) else column
-            for column in self.table.columns
-        ]
-        table = pa.table(columns, self.table.column_names)
-        return Readings(_whole(table), self.lengths, _whole(self.cells))
+        return Readings(_whole(with_codes(self.table)), self.lengths, _whole(self.cells))
 
 
 def _whole(table: pa.Table) -> pa.Table:

@@ -24,10 +24,11 @@ from contracts.look_alikes import twins
 from contracts.raw_rows import RawRows, gather
 from contracts.rows import IN_FLIGHT, NOTHING_ELSE, Elsewhere, RowResult, canonical_rows
 from contracts.source_table import SourceTable
+from contracts.threads import ahead
 from ledger.event_types import Source
 from ledger.scope import DONOR
 from ledger.sharing import Sharing
-from ledger.source_batches import SourceBatches, ahead
+from ledger.source_batches import SourceBatches
 from ledger.sources import read_source
 from ledger.spill import Ranges, Spill, counted
 from ledger.staging import Staged
@@ -168,7 +169,7 @@ class Here:
     def batches(self, aside: Aside | None, elsewhere: Elsewhere) -> Generator[tuple[Batch, pa.Table]]:
         """See Way."""
         for number, file in enumerate(self._files):
-            for at, table in enumerate(ahead(iter(file))):
+            for at, table in enumerate(ahead(iter(file), 1)):
                 yield batch(number, table, self._reader, replace(elsewhere, told=at > 0))
 
 

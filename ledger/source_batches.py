@@ -8,9 +8,7 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,17 +33,6 @@ from ledger.staging import Staged
 WASTE = 4  # a quarter of a batch
 TEXT_BYTES = 100  # a row of a text file has more bytes than this, so a file has fewer rows
 TRAJECTORY = "trajectory_id"
-Item = TypeVar("Item")
-
-
-def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The items, each made in a thread while the one before it is used."""
-    end = object()
-    with ThreadPoolExecutor(1) as maker:
-        coming = maker.submit(next, items, end)
-        while (item := coming.result()) is not end:
-            coming = maker.submit(next, items, end)
-            yield item  # type: ignore[misc]
 
 
 def rows_at_most(staged: Staged) -> int:

@@ -31,7 +31,7 @@ from ledger.verify_contract import Part
 
 Stored = SegmentRow | RefusalRow
 SIDE = ("trajectory_id", "step", "view_source", "channel", "acquisition_id")
-AHEAD = 2  # row groups that are read, hashed and coded while another is judged
+AHEAD = 1  # row groups that are read, hashed and coded while another is judged
 _LINE_BITS = 40  # of the row number in a source file, beside the file's index
 
 

@@ -134,7 +134,7 @@ class Cohort:
         """Every cluster drawn once: the cohort itself as a batch of one replicate."""
         return Batch(np.ones((1, self.clusters), dtype=np.int64), self.sizes)
 
-    def over_batches(self, work: Callable[[Batch], T], size: int | None = None) -> Iterator[T]:
+    def batches(self, work: Callable[[Batch], T], size: int | None = None) -> Iterator[T]:
         """What `work` makes of all replicates in order, some at a time; it does not depend on how many.
 
         Several threads call `work`, each for a batch of its own.
@@ -144,10 +144,6 @@ class Cohort:
             self.seed, self.stream, self.clusters, self.resamples, step,
             lambda drawn: work(Batch(drawn, self.sizes)), self.workers,
         )  # fmt: skip
-
-    def batches(self, size: int | None = None) -> Iterator[Batch]:
-        """All replicates in order, some at a time."""
-        return self.over_batches(lambda batch: batch, size)
 
     def point(self, statistic: Statistic) -> float | None:
         """The value of the statistic on the cohort; None where it is undefined."""
@@ -170,7 +166,7 @@ class Cohort:
         parts: dict[str, list[exact.Replicates]] = {name: [] for name in statistics}
         columns, done = _Columns(self, statistics), 0
         step = batch or draws.batch_size(self.clusters)
-        for values in self.over_batches(columns.values, step):
+        for values in self.batches(columns.values, step):
             for name, found in values.items():
                 parts[name].append(found)
             done = min(done + step, self.resamples)

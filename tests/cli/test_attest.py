@@ -38,7 +38,7 @@ def scores(name: str = "scores.parquet", acquisition: str = "main-1", shift: flo
     pq.write_table(pa.Table.from_pylist(made), name)
 
 
-def collector(name: str = "anna") -> None:
+def collector(name: str = "alpha") -> None:
     made = right("key", "generate", f"{name}.pem")
     right("key", "add", "collector", made["vkey"])
 
@@ -51,7 +51,7 @@ def right(*words: str) -> dict[str, Any]:
 
 
 def sign(
-    *more: str, name: str = "main-1", files: tuple[str, ...] = ("scores.parquet",), by: str = "anna"
+    *more: str, name: str = "main-1", files: tuple[str, ...] = ("scores.parquet",), by: str = "alpha"
 ) -> Called:
     return called(
         "attest", "acquisition", name, *files, "--sign-with", f"{by}.pem", "-o", f"{name}.json", *more
@@ -78,7 +78,7 @@ def test_an_attested_acquisition_reaches_the_audit(ledger: Ledger) -> None:
     assert called("verify", "--full").code == 0
     (row,) = right("attest", "list")["attestations"]
     said = right("attest", "show", row["statement"][:20])
-    assert (said["signed_by"], said["predicate"]["tools"]) == (["anna"], {"vllm": "0.11"})
+    assert (said["signed_by"], said["predicate"]["tools"]) == (["alpha"], {"vllm": "0.11"})
     assert "gold_isolated" in called("attest", "show", row["statement"]).out
     assert right("show", "acquisition:main-1")["facts"]["attested"][0]["statement"] == row["statement"]
     right("revoke", "attestation", row["statement"], "--reason", "the key was lost")
@@ -120,7 +120,7 @@ def test_files_of_two_collectors_in_one_call_are_told_apart(ledger: Ledger) -> N
 
 
 def test_what_nobody_may_sign_yet_is_told_before_any_file_is_read(ledger: Ledger) -> None:
-    right("key", "generate", "anna.pem")
+    right("key", "generate", "alpha.pem")
     assert called("attest", "list").out == "no attestation\n"
     size = right("status")["size"]
     sign()
@@ -158,23 +158,23 @@ def test_a_retired_collector_signs_no_more_but_what_it_signed_stays(ledger: Ledg
     collector()
     sign()
     right("ingest", "scores.parquet", "--attestation", "main-1.json")
-    right("key", "retire", "collector", "anna")
+    right("key", "retire", "collector", "alpha")
     assert levels("attested")[0] == 0
     assert called("verify").code == 0
     scores("second.parquet", "main-2")
     sign(name="main-2", files=("second.parquet",))
     assert called("ingest", "second.parquet", "--attestation", "main-2.json").code == 2  # nobody has it now
-    right("key", "add", "collector", right("key", "generate", "bob.pem")["vkey"])
+    right("key", "add", "collector", right("key", "generate", "two.pem")["vkey"])
     assert called("ingest", "second.parquet", "--attestation", "main-2.json").code == 4
 
 
 def test_several_collectors_have_to_agree_where_the_policy_wants_it(ledger: Ledger) -> None:
-    keys = [right("key", "generate", f"{name}.pem")["vkey"] for name in ("anna", "bob")]
+    keys = [right("key", "generate", f"{name}.pem")["vkey"] for name in ("alpha", "two")]
     Path("policy.toml").write_text(f"[collector]\nkeys = {keys}\nthreshold = 2\n", encoding="utf-8")
     right("key", "policy", "set", "policy.toml")
     sign()
     assert called("ingest", "scores.parquet", "--attestation", "main-1.json").code == 4
-    sign("--sign-with", "bob.pem")
+    sign("--sign-with", "two.pem")
     right("ingest", "scores.parquet", "--attestation", "main-1.json")
 
 
@@ -192,7 +192,7 @@ def test_a_changed_attestation_in_the_home_is_found(ledger: Ledger) -> None:
 def test_what_is_signed_names_requests_and_claims(ledger: Ledger) -> None:
     from ledger.attestations import receive
 
-    SigningKey.generate().save(Path("anna.pem"))
+    SigningKey.generate().save(Path("alpha.pem"))
     assert sign("--gold-visible").code == 0
     said = receive(Path("main-1.json").read_bytes()).said
     assert said.requests is not None
@@ -241,15 +241,15 @@ def test_a_correction_is_a_new_acquisition(ledger: Ledger) -> None:
 
 def test_a_channel_that_names_weights_needs_them_attested(ledger: Ledger) -> None:
     collector()
-    made = right("key", "generate", "carol.pem")
+    made = right("key", "generate", "gamma.pem")
     Path("model").mkdir()
     Path("model/model.bin").write_bytes(b"weights")
-    nobody = called("attest", "checkpoint", "model", "--sign-with", "carol.pem")
+    nobody = called("attest", "checkpoint", "model", "--sign-with", "gamma.pem")
     assert nobody.code == 2
     assert "no key has the role checkpoint; name who signs: ledger key add checkpoint KEY" in nobody.err
     assert "digest" not in nobody.out
     right("key", "add", "checkpoint", made["vkey"])
-    assert called("attest", "checkpoint", "model", "--sign-with", "anna.pem").code == 4
+    assert called("attest", "checkpoint", "model", "--sign-with", "alpha.pem").code == 4
     digest = "sha256:" + hashlib.sha256(b"weights").hexdigest()
     for name in ("direct", "generated"):
         text = Path(f"{name}.toml").read_text(encoding="utf-8")
@@ -274,10 +274,10 @@ def test_a_channel_that_names_weights_needs_them_attested(ledger: Ledger) -> Non
         "--no-record",
     )
     assert called(*pair, "--require", "attested").code == 5
-    right("attest", "checkpoint", "model", "--name", "m", "--sign-with", "carol.pem")
+    right("attest", "checkpoint", "model", "--name", "m", "--sign-with", "gamma.pem")
     assert called(*pair, "--require", "attested").code == 0
     assert called("verify").code == 0
-    claim = ("attest", "stack", "gpt", "--provider", "p", "--model", "m", "--sign-with", "anna.pem")
+    claim = ("attest", "stack", "gpt", "--provider", "p", "--model", "m", "--sign-with", "alpha.pem")
     right(*claim, "--start", "2026-09-01T00:00:00Z", "--end", "2026-09-02T00:00:00Z")
     assert {row["kind"] for row in right("attest", "list")["attestations"]} == {
         "acquisition",

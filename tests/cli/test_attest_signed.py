@@ -50,7 +50,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     monkeypatch.setenv("LEDGER_HOME", str(made.home.path))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)
-    vkey = right("key", "generate", "carol.pem")["vkey"]
+    vkey = right("key", "generate", "gamma.pem")["vkey"]
     right("key", "add", "checkpoint", vkey)
     write(FILES)
     save(tmp_path, "ec", KEY)
@@ -74,7 +74,7 @@ def write(files: dict[str, bytes], folder: str = "model") -> None:
 
 def attest(*more: str, path: str = "model", signature: str = "model.sig", key: str = "ec.pub") -> Called:
     words = ("attest", "checkpoint", path, "--signature", signature, "--signature-key", key)
-    return called(*words, "--sign-with", "carol.pem", *more)
+    return called(*words, "--sign-with", "gamma.pem", *more)
 
 
 def attested(*more: str, **named: str) -> dict[str, Any]:
@@ -124,12 +124,12 @@ def test_a_channel_may_name_the_subject_of_the_signature(ledger: Ledger, tmp_pat
         )
         Path("w.toml").write_text(text.replace('model = "m"', f'model = "m"\ncheckpoint = "{model.digest}"'))
         right("channel", "add", "w.toml")
-    right("key", "add", "collector", right("key", "generate", "anna.pem")["vkey"])
+    right("key", "add", "collector", right("key", "generate", "alpha.pem")["vkey"])
     made = rows(FACES, acquisitions=dict.fromkeys(("direct", "generated"), ("main-1",)))
     table = pa.Table.from_pylist([row | {"channel": row["channel"] + "-w"} for row in made])
     pq.write_table(table, "scores.parquet")
     assert called(
-        "attest", "acquisition", "main-1", "scores.parquet", "--sign-with", "anna.pem", "-o", "a.json"
+        "attest", "acquisition", "main-1", "scores.parquet", "--sign-with", "alpha.pem", "-o", "a.json"
     ).code == 0  # fmt: skip
     right("ingest", "scores.parquet", "--attestation", "a.json")
     assert called(*PAIR, "--require", "attested").code == 5
@@ -183,9 +183,9 @@ def test_a_signature_that_does_not_hold_is_refused_before_anything_is_digested(l
     Path("cert.sig").write_text(json.dumps(certified), encoding="utf-8")
     done = attest(signature="cert.sig")
     assert (done.code, "by certificate" in done.err) == (2, True)
-    done = attest(key="carol.pem")
+    done = attest(key="gamma.pem")
     assert done.code == 2
-    lone = called("attest", "checkpoint", "model", "--signature", "model.sig", "--sign-with", "carol.pem")
+    lone = called("attest", "checkpoint", "model", "--signature", "model.sig", "--sign-with", "gamma.pem")
     assert (lone.code, "--signature-key" in lone.err) == (2, True)
     assert not (ledger.home.path / "objects" / "signatures").exists()
 
@@ -238,7 +238,7 @@ def test_an_attestation_travels_with_its_signature(ledger: Ledger) -> None:
     assert called("attest", "add", "claim.json", "--signature", "other.sig").code == 4
     assert not (ledger.home.path / "objects" / "attestations").exists()
     assert right("attest", "add", "claim.json", "--signature", "model.sig")["new"]
-    assert called("attest", "checkpoint", "model", "--sign-with", "carol.pem", "-o", "plain.json").code == 0
+    assert called("attest", "checkpoint", "model", "--sign-with", "gamma.pem", "-o", "plain.json").code == 0
     assert called("attest", "add", "plain.json", "--signature", "model.sig").code == 2
     assert right("attest", "add", "plain.json")["files"] == 3
 
@@ -255,7 +255,7 @@ def claim(files: dict[str, bytes], *, second: Subject | None = None, **changes: 
     )
     predicate = {"name": "m", "digest": "blake3:" + "0" * 64, "signature": kept.as_json() | changes}
     stated = Statement(subjects, TYPES["checkpoint"], predicate)
-    return sign(stated.to_bytes(), PAYLOAD_TYPE, [SigningKey.load("carol.pem")]).to_bytes()
+    return sign(stated.to_bytes(), PAYLOAD_TYPE, [SigningKey.load("gamma.pem")]).to_bytes()
 
 
 # Files a claim states, and what it states else, of a bundle that says otherwise.
@@ -298,7 +298,7 @@ def test_a_claim_logged_around_the_command_is_found_by_verify(
 
 def test_an_attested_checkpoint_is_exported(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     write({".git/config": b"x", ".gitignore": b"y"})
-    found = right("attest", "checkpoint", "model", "--sign-with", "carol.pem")
+    found = right("attest", "checkpoint", "model", "--sign-with", "gamma.pem")
     assert found["files"] == 5
     words = ("export", "--format", "oms", found["statement"])
     done = called(*words, "--key", "file:ec.pem", "-o", "out.sig")
@@ -310,7 +310,7 @@ def test_an_attested_checkpoint_is_exported(ledger: Ledger, monkeypatch: pytest.
     printed = called(*words, "--key", "env:EC")
     assert oms.verify(printed.out.strip().encode(), EcPublicKey.load("ec.pub")) == model
     assert attested(signature="out.sig")["files"] == 3
-    done = called(*words, "--key", "carol.pem")
+    done = called(*words, "--key", "gamma.pem")
     assert (done.code, "ed25519" in done.err) == (2, True)
     Path("ec.pem").chmod(0o644)
     assert called(*words, "--key", "ec.pem").code == 3
@@ -326,13 +326,13 @@ def test_an_attested_checkpoint_is_exported(ledger: Ledger, monkeypatch: pytest.
 def test_linked_folders_and_other_attestations_are_not_exported(ledger: Ledger) -> None:
     write({"x.bin": b"x"}, "elsewhere")
     Path("model/linked").symlink_to(Path("elsewhere").absolute())
-    found = right("attest", "checkpoint", "model", "--sign-with", "carol.pem", "--follow-symlinks")
+    found = right("attest", "checkpoint", "model", "--sign-with", "gamma.pem", "--follow-symlinks")
     done = called("export", "--format", "oms", found["statement"], "--key", "ec.pem")
     assert (done.code, "linked folders" in done.err) == (2, True)
-    right("key", "add", "collector", right("key", "generate", "anna.pem")["vkey"])
+    right("key", "add", "collector", right("key", "generate", "alpha.pem")["vkey"])
     times = ("--start", "2026-09-01T00:00:00Z", "--end", "2026-09-02T00:00:00Z")
     stack = right(
-        "attest", "stack", "gpt", "--provider", "p", "--model", "m", *times, "--sign-with", "anna.pem"
+        "attest", "stack", "gpt", "--provider", "p", "--model", "m", *times, "--sign-with", "alpha.pem"
     )
     assert stack["files"] == 0
     assert called("export", "--format", "oms", stack["statement"], "--key", "ec.pem").code == 2
@@ -370,7 +370,7 @@ def test_the_ledger_writes_and_model_signing_verifies(ledger: Ledger, links: boo
         Path("blob").write_bytes(b"linked")
         Path("model/linked.bin").symlink_to(Path("blob").absolute())
     write({".gitattributes": b"x", ".hidden": b"y", "ünïcode €.bin": b"z", "part/deep/er.bin": b""})
-    found = right("attest", "checkpoint", "model", "--sign-with", "carol.pem", *more)
+    found = right("attest", "checkpoint", "model", "--sign-with", "gamma.pem", *more)
     assert (
         called("export", "--format", "oms", found["statement"], "--key", "ec.pem", "-o", "out.sig").code == 0
     )
@@ -405,6 +405,6 @@ def test_a_model_of_one_file_goes_both_ways(ledger: Ledger) -> None:
 
 
 def test_model_signing_takes_no_ed25519_key(ledger: Ledger) -> None:
-    done = model_signing("sign", "key", "model", "--signature", "x.sig", "--private_key", "carol.pem")
+    done = model_signing("sign", "key", "model", "--signature", "x.sig", "--private_key", "gamma.pem")
     assert done.returncode != 0
     assert not Path("x.sig").exists()

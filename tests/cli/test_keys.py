@@ -26,12 +26,12 @@ def roles() -> dict[str, object]:
 
 
 def test_keys_come_and_go(home: Path) -> None:
-    made = json.loads(called("key", "generate", "anna.pem", "--json").out)
+    made = json.loads(called("key", "generate", "alpha.pem", "--json").out)
     assert called("key", "add", "collector", made["vkey"]).code == 0
     assert "already" in called("key", "add", "collector", made["vkey"]).out
-    assert "anna" in called("key", "list").out
+    assert "alpha" in called("key", "list").out
     assert set(roles()) == {"head", "collector"}
-    assert called("key", "retire", "collector", "anna").code == 0
+    assert called("key", "retire", "collector", "alpha").code == 0
     assert set(roles()) == {"head"}
     assert "collector" in called("key", "list", "--all").out
     assert called("key", "add", "king", made["vkey"]).code == 2
@@ -42,7 +42,7 @@ def test_the_heads_get_a_new_key_and_the_log_goes_on(home: Path) -> None:
     done = called("key", "rotate", "head")
     assert done.code == 0, done.out + done.err
     assert json.loads(called("key", "show", "--json").out)["vkey"] != first
-    made = json.loads(called("key", "generate", "anna.pem", "--json").out)
+    made = json.loads(called("key", "generate", "alpha.pem", "--json").out)
     assert called("key", "add", "collector", made["vkey"]).code == 0
     assert called("verify", "--full").code == 0
     (home / "old.pem").write_text(json.loads(called("key", "show", "--json").out)["pem"])
@@ -63,7 +63,7 @@ def test_a_policy_says_who_may_change_it(home: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# all of it\n# is said in comments\n"])
 def test_a_policy_without_any_role_changes_nothing(home: Path, text: str) -> None:
-    made = json.loads(called("key", "generate", "anna.pem", "--json").out)
+    made = json.loads(called("key", "generate", "alpha.pem", "--json").out)
     assert called("key", "add", "collector", made["vkey"]).code == 0
     Path("policy.toml").write_text(text, encoding="utf-8")
     refused = called("key", "policy", "set", "policy.toml")
@@ -74,7 +74,7 @@ def test_a_policy_without_any_role_changes_nothing(home: Path, text: str) -> Non
 
 
 def test_a_policy_tells_which_roles_it_takes_away(home: Path) -> None:
-    made = json.loads(called("key", "generate", "anna.pem", "--json").out)["vkey"]
+    made = json.loads(called("key", "generate", "alpha.pem", "--json").out)["vkey"]
     for role in ("collector", "checkpoint", "auditor"):
         assert called("key", "add", role, made).code == 0
     Path("policy.toml").write_text(f'[auditor]\nkeys = ["{made}"]\n', encoding="utf-8")
@@ -86,11 +86,11 @@ def test_a_policy_tells_which_roles_it_takes_away(home: Path) -> None:
 
 
 def test_a_private_key_is_no_public_one_and_the_next_step_makes_it_one(home: Path) -> None:
-    assert "next: ledger key add ROLE KEY" in called("key", "generate", "anna.pem").out
-    refused = called("key", "add", "checkpoint", "anna.pem")
+    assert "next: ledger key add ROLE KEY" in called("key", "generate", "alpha.pem").out
+    refused = called("key", "add", "checkpoint", "alpha.pem")
     assert refused.code == 2
     assert "not a public key but a private one" in refused.err
-    assert "openssl pkey -in anna.pem -pubout" in " ".join(refused.err.split())
+    assert "openssl pkey -in alpha.pem -pubout" in " ".join(refused.err.split())
 
 
 def test_only_auditors_sign_audits_once_there_are_any(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,13 +132,13 @@ def test_a_checkpoint_is_found_by_its_name_and_by_every_digest(study: tuple[Stud
         assert tree(f"checkpoint:{ids[text]}") == by_name
     assert tree(f"attestation:{ids['weights'][7:]}") == tree(ids["weights"])
     signed = [child for child in by_name["children"] if child["kind"] == "attestation"]
-    assert [child["facts"]["signed_by"] for child in signed] == [["olga"]]
+    assert [child["facts"]["signed_by"] for child in signed] == [["omega"]]
 
 
 def test_show_tells_of_attestations_and_checkpoints(study: tuple[Study, dict[str, str]]) -> None:
     ids = study[1]
     for text, kind, facts in (
-        (ids["attestation"], "attestation", {"of": "acquisition", "subject": "a", "signed_by": ["anna"]}),
+        (ids["attestation"], "attestation", {"of": "acquisition", "subject": "a", "signed_by": ["alpha"]}),
         ("gpt", "attestation", {"of": "stack", "subject": "gpt"}),
         ("tiny", "checkpoint", {"name": "tiny", "digest": ids["checkpoint"], "attested": 1}),
     ):
@@ -229,7 +229,7 @@ def test_prov_reads_the_document_and_finds_the_same_in_it(
 def test_agents_are_the_keys_whose_signatures_were_checked(study: tuple[Study, dict[str, str]]) -> None:
     written = json.loads(ask("tiny", "--format", "prov"))
     agents = {name.partition("/")[2] for name in written["agent"]}
-    assert {"olga"} < agents
+    assert {"omega"} < agents
     stranger = Node("audit", "x", {"signed_by": "eve", "signed_by_this_log": False})
     assert "agent" not in json.loads(WRITERS["prov"](Graph.of(stranger, "log")))
 

@@ -74,10 +74,10 @@ def test_everything_works_there(folder: Path, cluster: Cluster) -> None:
     right("show", record)
     assert called("lineage", f"{root[:16]}:0").code == 0
     assert "t000" in called("scores", "--channel", "direct").out
-    made = right("key", "generate", "anna.pem")
+    made = right("key", "generate", "alpha.pem")
     right("key", "add", "collector", made["vkey"])
     signed = called(
-        "attest", "acquisition", "main-1", "scores.parquet", "--sign-with", "anna.pem", "-o", "a.json"
+        "attest", "acquisition", "main-1", "scores.parquet", "--sign-with", "alpha.pem", "-o", "a.json"
     )
     assert signed.code == 0, signed.err
     right("attest", "add", "a.json")

@@ -75,7 +75,7 @@ def make(folder: Path) -> Study:
     """The study in an empty folder, whose configuration the process then sees."""
     place = new_place(folder)
     home, key = place.home, place.key
-    keys = {name: SigningKey(hashlib.sha256(name.encode()).digest()) for name in ("anna", "olga")}
+    keys = {name: SigningKey(hashlib.sha256(name.encode()).digest()) for name in ("alpha", "omega")}
     weights = _weights(folder / "m.safetensors")
     files = []
     for name in ("direct", "generated"):
@@ -83,11 +83,11 @@ def make(folder: Path) -> Study:
         files.append(folder / f"{name}.toml")
         files[-1].write_text(SPEC.format(name=name, checkpoint=named))
     channels.add(home, key, files)
-    key_changes.add(home, key, COLLECTOR, VerifierKey("anna", keys["anna"].public.raw))
+    key_changes.add(home, key, COLLECTOR, VerifierKey("alpha", keys["alpha"].public.raw))
     desk = witness.create("desk")
     roles = [
-        RolePolicy(COLLECTOR, (str(VerifierKey("anna", keys["anna"].public.raw)),), 1),
-        RolePolicy(CHECKPOINT, (str(VerifierKey("olga", keys["olga"].public.raw)),), 1),
+        RolePolicy(COLLECTOR, (str(VerifierKey("alpha", keys["alpha"].public.raw)),), 1),
+        RolePolicy(CHECKPOINT, (str(VerifierKey("omega", keys["omega"].public.raw)),), 1),
         RolePolicy(WITNESS, (str(desk),), 1),
     ]
     key_changes.set_policy(home, key, roles)
@@ -122,7 +122,7 @@ def make(folder: Path) -> Study:
         ),
     }  # fmt: skip
     ids = {
-        name: _attest(place, said, keys["olga" if name == "weights" else "anna"])
+        name: _attest(place, said, keys["omega" if name == "weights" else "alpha"])
         for name, said in told.items()
     }
     snapshot = open_snapshot(home)

@@ -47,7 +47,7 @@ SEGMENT = SegmentEvent(
 PLAN = {"hypothesis": "interaction < 0", "bands": [0.1, None, True]}
 EXAMPLES: tuple[Event, ...] = (
     KeyEvent("head", "origin+00000000+AAAA", TIME),
-    KeyChangeEvent("add", "collector", "anna+00000000+AAAA", None, "origin", 0, (SIGNED, SIGNED), TIME),
+    KeyChangeEvent("add", "collector", "alpha+00000000+AAAA", None, "origin", 0, (SIGNED, SIGNED), TIME),
     KeyChangeEvent("rotate", "head", "b+00000000+AAAA", "a+00000000+AAAA", "origin", 3, (), TIME),
     PolicyEvent((RolePolicy("witness", ("w+00000000+AAAA",), 1),), "origin", 4, (SIGNED,), TIME),
     AttestationEvent("acquisition", "run-1", S[3], TIME),

@@ -34,7 +34,7 @@ from ledger.revocations import revoke_acquisition
 from ledger.scope import Arm, Level, Scope
 from ledger.segment_reader import SegmentReader
 from ledger.segments import write
-from ledger.snapshot import Snapshot, open_snapshot
+from ledger.snapshot import RULES, Snapshot, open_snapshot
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 SOURCE = Source("scores.parquet", blake3_digest(b"scores"), 1)
@@ -446,10 +446,10 @@ class TestProvenance:
         found = ledger.snapshot().select(SCOPE)
         parts = list(found.ranges())
         assert sum(part.entries.num_rows for part in parts) == 48
-        broken = pa.concat_tables([part.broken for part in parts])
-        assert broken.num_rows == 24
-        assert "energy" not in broken.column_names
-        assert set(broken["trajectory_id"].to_pylist()) == {"t1"}
+        assert [RULES[rule] for part in parts for rule in part.rule.tolist()].count("candidates-frozen") == 8
+        out = pa.concat_tables([part.out.entries for part in parts])
+        assert out.num_rows == 24
+        assert set(out["trajectory_id"].to_pylist()) == {"t1"}
         assert found.provenance.entries_out["candidates-frozen"] == 24
         assert found.provenance.transitions_out["candidates-frozen"] == 1
 

@@ -39,7 +39,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return new_place(tmp_path)
 
 
-def named(key: SigningKey, name: str = "anna") -> str:
+def named(key: SigningKey, name: str = "alpha") -> str:
     return str(VerifierKey(name, key.public.raw))
 
 
@@ -59,7 +59,7 @@ def rotation(new: SigningKey = OTHER, name: str = LOG) -> Change:
 
 def test_the_first_key_gives_others_a_role() -> None:
     trust = trusts.apply(start(), 3, trusts.signed(addition(), [FIRST]))
-    assert [key.name for key in trust.role("collector").keys] == ["anna"]
+    assert [key.name for key in trust.role("collector").keys] == ["alpha"]
     assert (trust.changed, trust.role("collector").threshold) == (3, 1)
 
 
@@ -77,7 +77,7 @@ def test_unknown_key_bad_signature_and_malformed_are_told_apart() -> None:
     with pytest.raises(SignatureError):
         trusts.apply(start(), 1, dataclasses.replace(good, role="checkpoint"))
     with pytest.raises(MalformedError):
-        trusts.apply(start(), 1, dataclasses.replace(good, vkey="anna+00000000+AAAA"))
+        trusts.apply(start(), 1, dataclasses.replace(good, vkey="alpha+00000000+AAAA"))
     with pytest.raises(MalformedError):
         trusts.apply(start(), 1, dataclasses.replace(good, role="king"))
 
@@ -228,7 +228,7 @@ def test_an_unsigned_change_in_the_log_is_found(place: Place, monkeypatch: pytes
 
 
 def test_a_change_hidden_in_the_catalog_is_found(place: Place) -> None:
-    key_changes.add(place.home, place.key, "collector", VerifierKey("anna", OTHER.public.raw))
+    key_changes.add(place.home, place.key, "collector", VerifierKey("alpha", OTHER.public.raw))
     by_hand(place, "UPDATE event SET type = 'plan' WHERE leaf_index = 1")
     with pytest.raises(TamperError):
         open_snapshot(place.home)
@@ -236,13 +236,13 @@ def test_a_change_hidden_in_the_catalog_is_found(place: Place) -> None:
 
 
 def test_adding_twice_and_setting_the_same_policy_log_nothing(place: Place) -> None:
-    anna = VerifierKey("anna", OTHER.public.raw)
-    assert key_changes.add(place.home, place.key, "collector", anna).new
-    again = key_changes.add(place.home, place.key, "collector", anna)
+    alpha = VerifierKey("alpha", OTHER.public.raw)
+    assert key_changes.add(place.home, place.key, "collector", alpha).new
+    again = key_changes.add(place.home, place.key, "collector", alpha)
     assert (again.new, again.event, again.commit.size) == (False, 1, 2)
     same = key_changes.in_force(again.trust)
     assert not key_changes.set_policy(place.home, place.key, same).new
-    key_changes.retire(place.home, place.key, "collector", "anna")
+    key_changes.retire(place.home, place.key, "collector", "alpha")
     assert [role.role for role in key_changes.in_force(verify_trust(place))] == ["head"]
 
 
@@ -273,15 +273,15 @@ def test_mistakes_are_refused_before_anything_is_logged(
 
 
 def test_a_policy_file_reads_as_it_is_written(tmp_path: Path) -> None:
-    (tmp_path / "bob.pem").write_bytes(THIRD.public.to_pem())
+    (tmp_path / "two.pem").write_bytes(THIRD.public.to_pem())
     witness = str(VerifierKey("w", OTHER.public.raw, COSIGNATURE))
     file = tmp_path / "policy.toml"
     file.write_text(
-        f'[collector]\nkeys = ["{named(OTHER)}", "bob.pem"]\nthreshold = 2\n[witness]\nkeys = ["{witness}"]\n'
+        f'[collector]\nkeys = ["{named(OTHER)}", "two.pem"]\nthreshold = 2\n[witness]\nkeys = ["{witness}"]\n'
     )
     roles = policy_file.load(file)
     assert roles == (
-        RolePolicy("collector", (named(OTHER), named(THIRD, "bob")), 2), RolePolicy("witness", (witness,), 1),
+        RolePolicy("collector", (named(OTHER), named(THIRD, "two")), 2), RolePolicy("witness", (witness,), 1),
     )  # fmt: skip
     file.write_text(policy_file.dump(roles))
     assert policy_file.load(file) == roles

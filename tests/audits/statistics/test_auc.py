@@ -77,7 +77,7 @@ class TestTheory:
         cohort, ref, alt, success = setting(3, 14, 20)
         outcome, first, second = outcomes(cohort, success), scores(cohort, ref), scores(cohort, alt)
         gaps = []
-        for batch in cohort.batches(1):
+        for batch in cohort.batches(lambda batch: batch, 1):
             drawn = np.repeat(np.arange(14), batch.counts[0]).tolist()
             a = area([first[c] for c in drawn], [outcome[c] for c in drawn])
             b = area([second[c] for c in drawn], [outcome[c] for c in drawn])

@@ -78,7 +78,7 @@ class TestTheory:
     def test_replicates_by_hand(self) -> None:
         cohort, vector, types = setting()
         found = cohort.replicates({"t": TypeMean(vector, types)})["t"]
-        batch = next(cohort.batches(20))
+        batch = next(cohort.batches(lambda batch: batch, 20))
         for b in range(20):
             drawn = np.repeat(np.arange(60), batch.counts[b][cohort.cluster])
             values = [Fraction(x, ONE) for x in vector.numerators[drawn].tolist()]

@@ -27,7 +27,7 @@ def setting(seed: int, rows: int, clusters: int, spread: int) -> tuple[Cohort, V
 
 def sorted_replicates(cohort: Cohort, vector: Vector) -> tuple[list[float], list[float]]:
     medians, trimmed = [], []
-    for batch in cohort.batches(1):
+    for batch in cohort.batches(lambda batch: batch, 1):
         drawn = sorted(np.repeat(vector.numerators, batch.counts[0][cohort.cluster]).tolist())
         size = len(drawn)
         middle = Fraction(drawn[(size - 1) // 2] + drawn[size // 2], 2 * vector.denominator)

@@ -44,7 +44,7 @@ class TestTheory:
     def test_replicates_are_the_drawn_rows(self) -> None:
         cohort, x, gains = setting()
         within, icc = [], []
-        for batch in cohort.batches(1):
+        for batch in cohort.batches(lambda batch: batch, 1):
             rows = x[np.repeat(np.arange(40), batch.counts[0][cohort.cluster])]
             msw, msb = rows.var(axis=1, ddof=1).mean(), 3 * rows.mean(axis=1).var(ddof=1)
             within.append(np.sqrt(msw))
