@@ -6,59 +6,31 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pyarrow import parquet as pq
 
-from contracts.errors import ContractError, StorageError, TamperError, UsageError
-from ledger import channels, durable, events, existing, ingest, log, segments
-from ledger.event_types import AcquisitionEvent, RefusalEvent, SegmentEvent
+from contracts.errors import StorageError, TamperError
+from ledger import channels, durable, existing, log, segments
+from ledger.event_types import AcquisitionEvent, SegmentEvent
 from ledger.index import Index
 from ledger.object_names import segment_name
 from ledger.objects import Objects
-from ledger.receipt import Receipt, RefusedCallError
-from ledger.refusals import decode_index
+from ledger.receipt import RefusedCallError
 from ledger.segment_reader import SegmentReader, StoredSegment
 from tests.ledger import score_files
 from tests.ledger.homes import Place, by_hand, files
-from tests.ledger.score_files import Row, rows, without, write
+from tests.ledger.ingest_calls import logged, place, stored, take, take_rows, template
+from tests.ledger.score_files import rows, write
+
+__all__ = ["place", "template"]  # fixtures
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return score_files.place_with_channels(tmp_path_factory.mktemp("template"))
-
-
-@pytest.fixture
-def place(template: Place, tmp_path: Path) -> Place:
-    return template.copy(tmp_path).use()
-
-
-def take(place: Place, *paths: Path, **options: object) -> Receipt:
-    return ingest.ingest(place.home, paths, key=place.key, **options)  # type: ignore[arg-type]
-
-
-def take_rows(place: Place, made: Sequence[Row], name: str = "scores", **options: object) -> Receipt:
-    return take(place, write(place.home.path.parent / f"{name}.parquet", made), **options)
-
-
-def logged(place: Place) -> list[events.Event]:
-    with Index.open(place.home) as index:
-        return [events.decode(row.data) for row in index.events()]
-
-
 def roots(place: Place) -> list[str]:
     return [event.root for event in logged(place) if isinstance(event, SegmentEvent)]
-
-
-def stored(place: Place) -> int:
-    """How many entries the segments of a home hold, each file checked."""
-    with Index.open(place.home) as index:
-        return sum(SegmentReader.whole(place.home.objects, s).read().num_rows for s in index.segments())
 
 
 # --- what is recorded
@@ -274,131 +246,6 @@ def test_success_is_constant_in_a_trajectory_over_calls(place: Place) -> None:
     assert "two-successes" in take_rows(place, later).findings.by_code
 
 
-# --- refused sides
-
-
-def test_an_incomplete_side_is_refused_by_name_and_kept(place: Place) -> None:
-    made = without(
-        rows(), trajectory_id="traj001", step=1, endpoint="after", channel="direct", layout=1, candidate="B"
-    )
-    receipt = take_rows(place, made)
-    assert (receipt.admitted, receipt.refused_sides, receipt.refused_rows) == (len(made) - 11, 1, 11)
-    assert receipt.exit_code == 0
-    refusal = logged(place)[-1]
-    assert isinstance(refusal, RefusalEvent)
-    assert (refusal.sides, refusal.rows) == (1, 11)
-    assert receipt.refusal is not None
-    assert receipt.refusal.event == receipt.head[0] - 1  # type: ignore[index]
-    (side,) = decode_index(place.home.objects.read_checked(receipt.refusal.index_file), 0)
-    assert (side.trajectory_id, side.step, side.rows) == ("traj001", 1, 11)
-    assert [(f.endpoint, f.layout, f.candidate, f.kind) for f in side.faults] == [("after", 1, "B", "absent")]
-    kept = pq.read_table(place.home.objects.path(receipt.refusal.rows_file))
-    assert sorted(kept["energy"].to_pylist()) == sorted(
-        row["energy"] for row in made
-        if (row["trajectory_id"], row["step"], row["channel"]) == ("traj001", 1, "direct")
-    )  # fmt: skip
-
-
-def test_refused_once_and_whole_later_is_admitted(place: Place) -> None:
-    made = rows()
-    take_rows(
-        place, without(made, trajectory_id="traj001", step=1, channel="direct", layout=1, candidate="B")
-    )
-    receipt = take_rows(place, made, "whole")
-    assert (receipt.admitted, receipt.skipped, receipt.refused_sides) == (12, len(made) - 12, 0)
-    assert stored(place) == len(made)
-
-
-def test_the_same_refusal_is_recorded_once_and_another_one_anew(place: Place) -> None:
-    made = rows()
-    one = without(made, trajectory_id="traj001", step=1, channel="direct", layout=1, candidate="B")
-    first = take_rows(place, one)
-    again = take_rows(place, one)
-    assert (again.refused_sides, again.refused_before, again.refusal, again.head) == (1, 1, None, first.head)
-    two = without(one, trajectory_id="traj002", step=0, channel="generated", endpoint="before")
-    # traj002 stands in the ledger already, so only a new acquisition can leave it incomplete
-    two = [row | {"acquisition_id": "main-2"} for row in two]
-    take_rows(place, two)
-    other = without(two, trajectory_id="traj001", step=1, channel="direct", layout=0, candidate="B")
-    third = take_rows(place, other)
-    assert (third.refused_sides, third.refused_before) == (2, 1)
-    assert third.refusal is not None
-    (side,) = decode_index(place.home.objects.read_checked(third.refusal.index_file), 0)
-    assert (side.trajectory_id, third.refusal.rows) == ("traj001", side.rows)
-
-
-def test_a_call_with_nothing_to_admit_records_the_refusal_and_fails(place: Place) -> None:
-    receipt = take_rows(place, without(rows([0], 1, names=["direct"]), layout=1))
-    assert (receipt.admitted, receipt.refused_sides, receipt.exit_code) == (0, 1, 1)
-    assert isinstance(logged(place)[-1], RefusalEvent)
-    assert take_rows(place, without(rows([0], 1, names=["direct"]), layout=1)).exit_code == 1
-
-
-def test_a_side_spread_over_calls_is_refused_and_over_files_admitted(place: Place) -> None:
-    made = rows([0])
-    folder = place.home.path.parent
-    parts = [write(folder / f"{i}.parquet", made[i::2]) for i in range(2)]
-    assert take(place, parts[0]).admitted == 0
-    assert take(place, *parts).admitted == len(made)
-
-
-# --- refused calls
-
-
-@pytest.mark.parametrize("dry_run", [False, True])
-def test_strict_refuses_everything_when_anything_is_refused(place: Place, dry_run: bool) -> None:
-    before = files(place.home.path)
-    made = without(rows(), trajectory_id="traj001", layout=1)
-    with pytest.raises(RefusedCallError) as caught:
-        take_rows(place, made, strict=True, dry_run=dry_run)
-    assert caught.value.exit_code == 1
-    assert caught.value.receipt.findings.total == 4
-    assert files(place.home.path) == before
-
-
-def test_a_fault_in_a_row_refuses_the_call(place: Place) -> None:
-    before = files(place.home.path)
-    made = rows()
-    made[7]["energy"] = float("nan")
-    with pytest.raises(RefusedCallError) as caught:
-        take_rows(place, made)
-    assert caught.value.receipt.findings.examples[0].rows == (8,)
-    assert files(place.home.path) == before
-
-
-def test_an_unknown_channel_is_refused_with_the_command_to_run(place: Place) -> None:
-    with pytest.raises(ContractError, match="ledger channel add"):
-        take_rows(place, [row | {"channel": "nobody"} for row in rows([0])])
-
-
-def test_defaults_stand_for_missing_columns(place: Place) -> None:
-    made = [
-        {k: v for k, v in row.items() if k not in ("channel", "acquisition_id")}
-        for row in rows(names=["direct"])
-    ]
-    assert take_rows(place, made, channel="direct", acquisition="given").admitted == len(made)
-    assert [event.id for event in logged(place) if isinstance(event, AcquisitionEvent)] == ["given"]
-
-
-def test_files_of_no_or_unreadable_kind(place: Place) -> None:
-    with pytest.raises(UsageError, match="one kind"):
-        take(place)
-    with pytest.raises(StorageError):
-        take(place, place.home.path.parent / "absent.parquet")
-
-
-def test_a_dry_run_says_what_would_be_and_writes_nothing(place: Place) -> None:
-    before = files(place.home.path)
-    made = without(rows(), trajectory_id="traj001", step=1, channel="direct", layout=1)
-    planned = ingest.ingest(
-        place.home, [write(place.home.path.parent / "s.parquet", made)], key=None, dry_run=True
-    )
-    assert files(place.home.path) == before
-    real = take(place, place.home.path.parent / "s.parquet")
-    assert (planned.admitted, planned.refused_sides, planned.exit_code) == (real.admitted, 1, 0)
-    assert [s.root for s in planned.segments] == [s.root for s in real.segments]
-
-
 # --- other writers, crashes, tampering
 
 
@@ -469,63 +316,3 @@ def test_the_cohort_is_admitted_but_for_its_incomplete_sides(place: Place) -> No
     assert receipt.rows == 69_656
     assert receipt.refused_sides == 96
     assert receipt.admitted + receipt.refused_rows == 69_656
-
-
-# --- what a person hears
-
-
-def test_a_file_named_twice_is_no_duplicate_of_its_rows(place: Place) -> None:
-    path = write(place.home.path.parent / "a.parquet", rows())
-    copy = path.with_name("b.parquet")
-    copy.write_bytes(path.read_bytes())
-    for names, told in (((path, path), "named twice"), ((path, copy), "very bytes of")):
-        with pytest.raises(ContractError, match=told) as caught:
-            take(place, *names)
-        assert caught.value.code == "file-twice"
-    assert stored(place) == 0
-
-
-def test_two_channels_with_entries_can_be_audited(place: Place) -> None:
-    assert take_rows(place, rows(names=["direct"]), "one").next_step is None
-    told = take_rows(place, rows(names=["generated"]), "two").next_step
-    assert told == "ledger audit transport --ref direct --alt generated"
-
-
-def test_only_channels_with_a_transition_in_common_are_put_to_an_audit(place: Place) -> None:
-    assert take_rows(place, rows([0, 1], names=["direct"]), "one").next_step is None
-    assert take_rows(place, rows([5, 6], names=["generated"]), "two").next_step is None
-    told = take_rows(place, rows([6], names=["direct"]), "three").next_step
-    assert told == "ledger audit transport --ref direct --alt generated"
-
-
-def test_equal_notes_of_several_channels_are_one(place: Place) -> None:
-    take_rows(place, rows([0]), "one")
-    told = take_rows(place, [{**r, "acquisition_id": "again"} for r in rows([0])], "two").warnings
-    (line,) = (line for line in told if "several acquisitions" in line)
-    assert line.startswith("direct, generated have several acquisitions now (again, ")
-
-
-def test_a_further_acquisition_of_a_channel_is_told_of(place: Place) -> None:
-    assert take_rows(place, rows([0], 1), "one").warnings == ()
-    (first, *_) = take_rows(place, [{**r, "acquisition_id": "again"} for r in rows([0], 1)], "two").warnings
-    assert "direct, generated have several acquisitions now" in first
-    assert "every acquisition of a channel in scope" in first
-
-
-def test_what_audits_will_leave_out_is_told_at_ingest(place: Place) -> None:
-    same = "blake3:" + "ab" * 32
-    made = [
-        {**r, "request_hash": same if r["endpoint"] == "before" else r["request_hash"]} for r in rows([0], 1)
-    ]
-    (line,) = take_rows(place, made, dry_run=True).warnings
-    assert line.startswith(f"request-rotated will keep {len(made) // 2} entries out of audits")
-    states = [{**r, "state_hash": same if r["layout"] == 0 else r["state_hash"]} for r in rows([1], 1)]
-    (line,) = take_rows(place, states, dry_run=True).warnings
-    assert line.startswith(f"state-frozen will keep {len(states)} entries out of audits")
-
-
-def test_a_contradiction_with_entries_is_told_of_too(place: Place) -> None:
-    take_rows(place, rows([0], 1, names=["direct"]), "one")
-    other = [{**r, "state_hash": "blake3:" + "cd" * 32} for r in rows([0], 1, names=["generated"])]
-    (line,) = take_rows(place, other, "two").warnings
-    assert line.startswith("state-frozen will keep")
